@@ -170,7 +170,7 @@ def intervals(drives: int = 600) -> None:
                 found += slope is not None and slope.p < 0.05
                 aged = -0.05 * (at - at[0]) / DAYS_A_YEAR
                 own = TrendFit(at, logs + aged - 0.1 * firmware, one, firmware).own()
-                held += own is not None and own.low <= aged[-1] - 0.1 <= own.high
+                held += own is not None and aged[-1] - 0.1 in own.of_log
             print(
                 f"{days}, {alike}, {disturbed}: {100 * found / drives:.1f} %, "
                 f"{100 * held / drives:.1f} %"

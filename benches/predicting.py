@@ -35,10 +35,12 @@ import polars as pl
 from heatsoak.catalog import drive_ids, load_drive, load_enclosure, published
 from heatsoak.errors import HeatsoakError
 from heatsoak.protocol import Pause, Precondition, Protocol, WorkloadStep, load
+from heatsoak.ranges import Range
 from heatsoak.recording import Recording
 from heatsoak.sweep.work import run_exact, slowed_in_run
 from heatsoak.twin import Cooling, Prediction, fit, predict
 from heatsoak.twin.case import WorkloadCase, core_of, slowed_in
+from heatsoak.words import range_text
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -162,8 +164,8 @@ class ScoredPrediction:
     what: str
     load: str
     throttles: float
-    onset_s: list[float] | None
-    mb_s: list[float] | None
+    onset_s: Range | None
+    mb_s: Range | None
     true: Exact
     others: list[Exact]
 
@@ -265,8 +267,8 @@ def catalog(options: argparse.Namespace, over: Callable[..., Iterable[Any]]) -> 
         some = [one for one in found if name in ("all", one.load)]
         both = [one for one in some if one.onset_s and one.true.onset_s is not None]
         agree = np.mean([(one.throttles >= 0.5) == (one.true.onset_s is not None) for one in some])
-        onsets = [(one.onset_s[1], one.true.onset_s) for one in both]
-        levels = [(one.mb_s[1], one.true.mb_s) for one in both]
+        onsets = [(one.onset_s.mid, one.true.onset_s) for one in both]
+        levels = [(one.mb_s.mid, one.true.mb_s) for one in both]
         inside = _inside((one, one.true) for one in some)
         others = _inside((one, other) for one in some for other in one.others)
         count = sum(one.true.onset_s is not None for one in some)
@@ -310,8 +312,8 @@ def _inside(pairs: Iterable[tuple[ScoredPrediction, Exact]]) -> str:
         if found.onset_s is None or found.mb_s is None or true.onset_s is None:
             continue
         if true.onset_s >= MIN_ONSET_S:
-            hits[0].append(found.onset_s[0] <= true.onset_s <= found.onset_s[2])
-        hits[1].append(found.mb_s[0] <= true.mb_s <= found.mb_s[2])
+            hits[0].append(true.onset_s in found.onset_s)
+        hits[1].append(true.mb_s in found.mb_s)
     return ", ".join(f"{np.mean(hit):.0%}" if hit else "-" for hit in hits)
 
 
@@ -437,7 +439,7 @@ def runs(options: argparse.Namespace, over: Callable[..., Iterable[Any]]) -> Non
         by_judge = np.array([one.judged_s is not None for one in some])
         own = np.array([one.own_s is not None for one in some])
         middles = [
-            (one.said.onset_s[1], one.onset_s) for one in some if one.said.onset_s and one.onset_s
+            (one.said.onset_s.mid, one.onset_s) for one in some if one.said.onset_s and one.onset_s
         ]
         owns = [(one.own_s, one.onset_s) for one in some if one.own_s and one.onset_s]
         rows.append(
@@ -506,7 +508,7 @@ def twin_elsewhere(seed: int) -> tuple[str, dict[str, tuple[float, list[float], 
             free = WorkloadCase.of(load_drive(drive), step, 1200, before=prepare, enclosure=place)
             true = exact(drive_spec, there, prepare, step, free if more else case)
             found = predict(twin, step, 1200, cooling=cooling)
-            results[title] = (found.throttles, found.onset_s or [], true.onset_s or np.inf)
+            results[title] = (found.throttles, found.onset_s, true.onset_s or np.inf)
     except (HeatsoakError, ValueError) as error:
         return f"{what}: {error}"
     return what, results
@@ -535,9 +537,9 @@ def elsewhere(options: argparse.Namespace, over: Callable[..., Iterable[Any]]) -
         ]
         both = [(onset, true) for _, _, onset, true in some if onset and np.isfinite(true)]
         agree = np.mean([(p >= 0.5) == np.isfinite(true) for _, p, _, true in some])
-        inside = np.mean([onset[0] <= true <= onset[2] for onset, true in both]) if both else np.nan
+        inside = np.mean([true in onset for onset, true in both]) if both else np.nan
         count = sum(np.isfinite(true) for *_, true in some)
-        off = _off([(onset[1], true) for onset, true in both])
+        off = _off([(onset.mid, true) for onset, true in both])
         rows.append([title, len(some), count, f"{agree:.0%}", *off, f"{inside:.0%}"])
     print(table(rows))
     if options.verbose:
@@ -602,7 +604,7 @@ def _earliest(subject: Any, loads: Sequence[WorkloadStep], place: str, cooling: 
         found = [predict(subject, step, 300, enclosure=place, cooling=cooling) for step in loads]
     except HeatsoakError:
         return 0.0
-    return min((one.onset_s[1] for one in found if one.onset_s), default=float("inf"))
+    return min((one.onset_s.mid for one in found if one.onset_s), default=float("inf"))
 
 
 def px1(_: int = 0) -> list[list[str]]:
@@ -637,12 +639,12 @@ def px1(_: int = 0) -> list[list[str]]:
     return rows
 
 
-def _ranged(values: list[float] | None) -> str:
-    return "never" if values is None else "{1:.0f} ({0:.0f} to {2:.0f})".format(*values)
+def _ranged(of: Range | None) -> str:
+    return "never" if of is None else range_text(of.rounded(0))
 
 
 def _filled(found: Prediction) -> str:
-    if found.onset_s is None or found.onset_s[1] > FILLED_S:
+    if found.onset_s is None or found.onset_s.mid > FILLED_S:
         return "no"
     return f"{found.throttles:.0%} likely, after {_ranged(found.onset_s)} s"
 
@@ -652,8 +654,8 @@ def _gain(bare: Prediction, sink: Prediction) -> str:
         return "1"
     kept = sink.full_mb_s
     if sink.throttled_mb_s is not None and sink.throttles >= 0.5:
-        kept = sink.throttled_mb_s[1]
-    return f"{kept / bare.throttled_mb_s[1]:.2f}"
+        kept = sink.throttled_mb_s.mid
+    return f"{kept / bare.throttled_mb_s.mid:.2f}"
 
 
 def against_published(_: argparse.Namespace, over: Callable[..., Iterable[Any]]) -> None:

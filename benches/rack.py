@@ -9,11 +9,11 @@ import sys
 from dataclasses import dataclass
 
 import numpy as np
-from heatsoak.analysis.comparison.linear import Effect
 from heatsoak.rack.results.compared import Compared, compared
 from heatsoak.rack.results.effects import EffectsFit, Observations
 from heatsoak.rack.results.outliers import set_aside
 from heatsoak.rack.results.reading import MEASURES, StepRow
+from heatsoak.ranges import Range
 
 MODELS, DRIVES, SLOTS = 3, 8, 4
 SLOT_SD, DRIVE_SD, RUN_SD = 0.08, 0.02, 0.01
@@ -75,9 +75,9 @@ def make(
     return Made(seen, {str(i): one for i, one in enumerate(of_slots)}, drives)
 
 
-def inside(found: dict[str, Effect], true: dict[str, float]) -> float:
+def inside(found: dict[str, Range], true: dict[str, float]) -> float:
     """The share of true effects that are in their intervals."""
-    return float(np.mean([one.low <= true[name] <= one.high for name, one in found.items()]))
+    return float(np.mean([true[name] in one for name, one in found.items()]))
 
 
 def coverage(rng: np.random.Generator, racks: int, **design: float | bool) -> tuple[float, float]:

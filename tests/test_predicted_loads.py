@@ -53,7 +53,7 @@ def test_a_twin_reads_data_also_if_nothing_was_said_of_a_fill(twin: Twin) -> Non
     fill = WorkloadStep.model_validate({**LOAD, "name": "fill"})
     rest = Pause.model_validate({"kind": "pause", "name": "rest", "duration": "2h"})
     empty, filled = predict(twin, read, 300), predict(twin, read, 300, before=[fill, rest])
-    assert empty.hidden_temp_c[1] == pytest.approx(filled.hidden_temp_c[1], abs=0.5)
+    assert empty.hidden_temp_c.mid == pytest.approx(filled.hidden_temp_c.mid, abs=0.5)
     # nor does waking up from a rest make it faster after that
     assert empty.full_mb_s == pytest.approx(filled.full_mb_s, rel=0.005)
 
@@ -70,12 +70,12 @@ def test_warming_is_counted_from_the_air_that_the_twin_was_fitted_in(twin: Twin)
     warmer = predict(twin, write(), 300, cooling=Cooling(warming_k=8.0))
     assert same.onset_s is not None
     assert warmer.onset_s is not None
-    assert warmer.onset_s[1] < 0.95 * same.onset_s[1]
+    assert warmer.onset_s.mid < 0.95 * same.onset_s.mid
     # limit and air are known together only: an air from elsewhere leaves more open
     set_c = Cooling(ambient_c=twin.enclosure().air_c.value)
     absolute = predict(twin, write(), 300, cooling=set_c)
     assert absolute.onset_s is not None
-    assert absolute.onset_s[2] - absolute.onset_s[0] > same.onset_s[2] - same.onset_s[0]
+    assert absolute.onset_s.high - absolute.onset_s.low > same.onset_s.high - same.onset_s.low
 
 
 SUBJECT, HOT = "samsung-950-pro-512", "puget-underside-1gpu-idle"
@@ -107,7 +107,7 @@ def test_the_middle_is_the_drive_itself(load: str) -> None:
             load_drive(SUBJECT), step, length_s, before=before, enclosure=HOT, seed=seed
         )
         assert found.onset_s is not None
-        assert found.onset_s[1] == pytest.approx(target.truth()["onset_s"], rel=0.03, abs=0.5)
+        assert found.onset_s.mid == pytest.approx(target.truth()["onset_s"], rel=0.03, abs=0.5)
 
 
 @pytest.mark.parametrize("share", [0.4, 0.7, 0.9])
@@ -120,7 +120,7 @@ def test_a_rate_is_held_as_long_as_enough_is_permitted_for_it(share: float) -> N
     assert (found.throttles < 0.5, found.holds > 0.5) == (is_kept, is_kept)
     if not is_kept:
         assert found.throttled_mb_s is not None
-        assert found.throttled_mb_s[1] == pytest.approx(kept_mb_s, rel=0.05)
+        assert found.throttled_mb_s.mid == pytest.approx(kept_mb_s, rel=0.05)
 
 
 def test_a_place_without_a_heatsink_brings_none() -> None:
@@ -131,4 +131,4 @@ def test_a_place_without_a_heatsink_brings_none() -> None:
         for name in (None, "anandtech-bench", "wings-px1")
     )
     assert same == bare
-    assert sunk.max_reported_temp_c[1] < bare.max_reported_temp_c[1] - 5
+    assert sunk.max_reported_temp_c.mid < bare.max_reported_temp_c.mid - 5

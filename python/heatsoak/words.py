@@ -10,6 +10,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from heatsoak.ranges import USUAL_LEVEL, Range
+
 #: Longer values are shortened in labels and sentences.
 _MAX_LETTERS = 60
 #: Characters that change the direction of the text after them, by kind.
@@ -54,11 +56,51 @@ def amount_text(value: float, unit: str, digits: int = 3) -> str:
     return f"{number_text(value, digits)} {unit}"
 
 
-def span_text(values: Iterable[float], unit: str, digits: int = 1) -> str:
-    """Return a range: ``8 to 71 s``, or ``8 s`` if both ends read the same."""
+def _alike(values: Sequence[float], digits: int, *, signed: bool) -> list[str]:
+    """Numbers with the same decimals: as many as the largest has in `digits` digits.
+
+    One more where the smallest would read 0 otherwise, and none that are 0 in all of them.
+    """
+    sizes = [abs(value) for value in values if value and math.isfinite(value)] or [1.0]
+    most = max(0, digits - 1 - math.floor(math.log10(float(f"{max(sizes):.{digits}g}"))))
+    most += round(min(sizes), most) == 0
+    rounded = [round(value, most) + 0.0 for value in values]
+    decimals = next(
+        n for n in range(most + 1) if n == most or rounded == [round(v, n) for v in rounded]
+    )
+    return [f"{'+' if signed and v > 0 else ''}{v:,.{decimals}f}" for v in rounded]
+
+
+def _ends_text(ends: Sequence[str], unit: str = "", level: float = USUAL_LEVEL) -> str:
+    said = "" if level == USUAL_LEVEL else f"{level_text(level)}: "
+    return f"{said}{' to '.join(dict.fromkeys(ends))} {unit}".rstrip()
+
+
+def span_text(
+    values: Iterable[float], unit: str = "", digits: int = 1, *, signed: bool = False
+) -> str:
+    """Return from where to where values go: ``8 to 71 s``, or ``8 s`` if both ends read the same.
+
+    Both have the same decimals: ``+20.0 to +20.2``.
+    """
     whole = list(values)
-    low, high = number_text(min(whole), digits), number_text(max(whole), digits)
-    return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"
+    return _ends_text(_alike((min(whole), max(whole)), digits, signed=signed), unit)
+
+
+def level_text(level: float) -> str:
+    """Return how much of what is likely an interval holds: ``90 %``."""
+    return f"{100 * level:g} %"
+
+
+def interval_text(of: Range, unit: str = "", digits: int = 2, *, signed: bool = False) -> str:
+    """Return an interval, with its level if that is not 95 %: ``90 %: 8 to 71 s``."""
+    return _ends_text(_alike((of.low, of.high), digits, signed=signed), unit, of.level)
+
+
+def range_text(of: Range, unit: str = "", digits: int = 2, *, signed: bool = False) -> str:
+    """Return a number with its interval, all with the same decimals: ``81 C (90 %: 80 to 82)``."""
+    low, mid, high = _alike((of.low, of.mid, of.high), digits, signed=signed)
+    return f"{_ends_text([mid], unit)} ({_ends_text([low, high], '', of.level)})"
 
 
 def temp_text(temp_c: float, digits: int = 2) -> str:

@@ -95,8 +95,9 @@ def test_repeated_runs_give_bars_whose_whiskers_are_their_spread() -> None:
         values = [level + 20 * n for n in range(4)]
         reach = 3.182 * np.std(values, ddof=1) / 2
         assert bar.value == pytest.approx(np.mean(values), rel=0.005)
-        assert bar.low == pytest.approx(np.mean(values) - reach, rel=0.01)
-        assert bar.high == pytest.approx(np.mean(values) + reach, rel=0.01)
+        assert bar.range is not None
+        assert bar.range.low == pytest.approx(np.mean(values) - reach, rel=0.01)
+        assert bar.range.high == pytest.approx(np.mean(values) + reach, rel=0.01)
     assert "repeated runs" in chart.interval
     assert [recording.label for recording in page.recordings][:2] == [
         "no heatsink, run 1",
@@ -111,9 +112,8 @@ def test_one_run_gives_whiskers_from_its_own_noise_and_says_so() -> None:
     (chart,) = page_of(runs).bars
     assert len(chart.bars) == 2
     for bar in chart.bars:
-        assert bar.low is not None
-        assert bar.high is not None
-        assert bar.low < bar.value < bar.high
+        assert bar.range is not None
+        assert bar.range.low < bar.value < bar.range.high
     assert "within the run" in chart.interval
 
 

@@ -731,17 +731,28 @@ export interface BarChart {
   bars: Bar[];
 }
 /**
- * A value with its 95 % confidence interval; low and high are None if unknown.
+ * A value, with its interval if that is known.
  */
 export interface Bar {
   label: string;
   recording: number;
   value: number;
-  low: number | null;
-  high: number | null;
+  range: Range | null;
   runs: number;
   power_w: number | null;
   mb_s_per_w: number | null;
+}
+/**
+ * A number with the interval in which it lies with the probability `level`.
+ *
+ * Raises ValueError where `mid` is not between the ends.
+ */
+export interface Range {
+  low: number;
+  mid: number;
+  high: number;
+  of: "this run" | "runs" | "conditions" | "drives" | "fit";
+  level?: number;
 }
 /**
  * Curves over steps that differ in one parameter: the share of reads, or the queue depth.
@@ -962,15 +973,14 @@ export interface ToldRow {
   value: string;
 }
 /**
- * A row of a comparison in its chart.
- *
- * Attributes:
- *     row: its number.
- *     name: what it is of: step, drive model, metric and group, as far as they differ.
+ * A row of a comparison in its chart, of this number; differences are in percent.
  */
 export interface DrawnRow {
-  row: number;
   name: string[];
+  at: number;
+  range: Range | null;
+  verdict: string;
+  row: number;
 }
 /**
  * A twin beside the recordings.
@@ -988,7 +998,7 @@ export interface TwinSection {
   answer: string;
   detail: string;
   told: string[];
-  limit_c: [number, number, number] | null;
+  limit_c: Range | null;
   lines: TwinLine[];
   left_out: NamedValue[];
   maps: CoolingMap[];
@@ -1031,8 +1041,8 @@ export interface TwinLine {
  *     workload: what is run, for `duration_s`.
  *     recordings: how many were made in the place; heat slowed the drive in `throttled` of them.
  *     full_mb_s: what it moves at first.
- *     air_c: air at the drive, rising; `own_air` is the number of the place's own.
- *     air_range_c: what the place's own air is with 90 %.
+ *     air_c: air at the drive, rising; `own_air` is the number of the place's own, which is known
+ *         as `air_range_c`.
  *     k_per_w: the resistance from the board to the air, likewise.
  *     cliff: where the drive slows down without any heat, in a sentence.
  *     throttles: the probability that heat slows it.
@@ -1050,18 +1060,14 @@ export interface CoolingMap {
   full_mb_s: number;
   air_c: number[];
   own_air: number;
-  /**
-   * @minItems 2
-   * @maxItems 2
-   */
-  air_range_c: [number, number];
+  air_range_c: Range;
   k_per_w: number[];
   own_k_per_w: number;
   cliff: string | null;
   throttles: (number | null)[];
-  onset_s: ([number, number, number] | null)[];
-  depth_pct: ([number, number, number] | null)[];
-  throttled_mb_s: ([number, number, number] | null)[];
+  onset_s: (Range | null)[];
+  depth_pct: (Range | null)[];
+  throttled_mb_s: (Range | null)[];
   max_temp_c: (number | null)[];
 }
 /**
@@ -1074,6 +1080,7 @@ export interface CoolingMap {
  *     rows: its cells; `shown` of them at once.
  *     checked: how far predictions are from the exact engine, in a sentence.
  *     duration_s: how long the load lasts, if that is the same at all points.
+ *     level: how much of what is likely lies between the columns ``low`` and ``high``.
  *     columns: by the names of the sweep's tables, those of the exact engine after ``exact_``. A
  *         point whose `throttles` is not known is impossible: the drive would run away without
  *         any load.
@@ -1087,6 +1094,7 @@ export interface SweepSection {
   shown: number;
   checked: string | null;
   duration_s: number | null;
+  level: number;
   columns: {
     [k: string]: SweepColumn;
   };
@@ -1129,93 +1137,49 @@ export interface RackSection {
   column_label: string;
   rows: string[];
   columns: string[];
-  measures: RackMeasure[];
+  measures: RackChart[];
   drives: RackDriveLine[];
   tiles: RackTile[];
 }
 /**
- * One measure of one step, over all drives.
+ * A measure of a rack, and what places and drives do to it.
  *
  * Attributes:
- *     measure: ``mean_mb_s``, ``mean_iops``, ``throttled_mb_s``, ``depth_pct``, ``max_temp_c`` or
- *         ``onset_s``; throttled levels and onsets only if every run throttles.
- *     name: the step and the measure in words.
- *     unit: of effects: ``%``, ``pp`` (percentage points) or ``K``.
- *     value_unit: of what is measured.
- *     worse: which direction of an effect is worse.
- *     drive_sd: the standard deviation of drives of one model; together with that of runs if
- *         nothing was repeated. `run_sd` is that of repeated runs.
- *     drive_share_pct: what part of the variance between runs is due to the drives.
- *     sentence: what differs how much.
+ *     unit: of differences; `value_unit` is that of what was measured.
+ *     worse: which direction is worse.
  */
-export interface RackMeasure {
-  step: string;
-  workload: string;
-  measure: string;
+export interface RackChart {
   name: string;
   unit: "%" | "pp" | "K";
   value_unit: string;
   worse: "low" | "high";
-  runs: number;
-  drive_sd: RackEffect | null;
-  run_sd: RackEffect | null;
-  drive_share_pct: number | null;
-  run_share_pct: number | null;
-  places: PlaceDifferences[];
-  drives: DriveEffect[];
   sentence: string;
+  places: DeltaGroup[];
+  models: DeltaGroup[];
 }
 /**
- * An effect with its 95 % interval.
- *
- * Effects of rates and times are in percent, those of depths in percentage points, those of
- * temperatures in kelvin.
- */
-export interface RackEffect {
-  value: number;
-  low: number;
-  high: number;
-}
-/**
- * How much the places of one label differ.
+ * What the places of a label do, or the drives of a model.
  *
  * Attributes:
- *     label: ``slot``, ``host``; labels that always change together are one: ``host and room``.
- *     widest: how much the worst place is worse than the best; None if that cannot be told.
- *     why_unknown: why it cannot be told.
- *     share_pct: what part of the variance between runs is due to these places.
+ *     why_unknown: why what the places do cannot be told.
  */
-export interface PlaceDifferences {
-  label: string;
-  places: PlaceEffect[];
-  widest: RackEffect | null;
+export interface DeltaGroup {
+  title: string;
+  deltas: Delta[];
   why_unknown: string | null;
-  share_pct: number | null;
 }
 /**
- * What a place does, against the mean of all places of its label.
- *
- * Where places do not do the same to all models, there is one for each model and place,
- * ``990 PRO in 3``, against the mean of the model's.
- */
-export interface PlaceEffect {
-  place: string;
-  effect: RackEffect;
-}
-/**
- * How a drive differs from the mean of its model.
+ * A difference in a chart, with its interval if that is known.
  *
  * Attributes:
- *     measured: as it was measured, wherever it ran.
- *     of_place: what its places make of that; None if that cannot be told.
- *     own: what remains for the drive itself; None if it cannot be told from the place.
+ *     name: what it is of: step, drive model, metric and group, as far as they differ.
+ *     verdict: that of a row of a comparison; in a rack ``better``, ``worse`` or ``same``.
  */
-export interface DriveEffect {
-  drive: string;
-  model: string;
-  measured: number;
-  of_place: number | null;
-  own: RackEffect | null;
+export interface Delta {
+  name: string[];
+  at: number;
+  range: Range | null;
+  verdict: string;
 }
 /**
  * A drive in the list of who passes.

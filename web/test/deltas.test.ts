@@ -8,8 +8,7 @@ test("zero is on the axis, and an interval far too wide does not hide the others
   const delta = (at: number, low: number, high: number) => ({
     name: [],
     at,
-    low,
-    high,
+    range: { low, mid: at, high, of: "drives" as const },
     verdict: "",
   });
   const { low, high, ticks } = axisOf([delta(10, 8, 12), delta(5, -90, 4000)]);

@@ -45,6 +45,7 @@ const SECTION: SweepSection = {
   shown: 0,
   checked: null,
   duration_s: 600,
+  level: 0.9,
   columns: {
     throttles: column([1, 0, null, 0.6]),
     ...range("onset", "s", [60, null, null, 300]),
@@ -63,14 +64,14 @@ const words = (values: number[]) => points.words(values, [0, 1]);
 test("a point says when it throttles, what is lost and left, and what the exact engine found", () => {
   assert.equal(
     words([0, 0]),
-    "one, heatsink none: throttles after 61 s (60 to 62): -41 % (40 to 42) in the worst minute, " +
-      "901 MB/s (900 to 902) left; 81 C (80 to 82) at most. " +
+    "one, heatsink none: throttles after 61 s (90 %: 60 to 62): -41 % (90 %: 40 to 42) in the worst minute, " +
+      "901 MB/s (90 %: 900 to 902) left; 81 C (90 %: 80 to 82) at most. " +
       "The exact engine agrees: throttles after 63 s, -41 %.",
   );
 });
 
 test("a point that holds says so, and that the exact engine says something else", () => {
-  assert.match(words([0, 1]), /holds its full speed; 51 C \(50 to 52\) at most\. /);
+  assert.match(words([0, 1]), /holds its full speed; 51 C \(90 %: 50 to 52\) at most\. /);
   assert.match(words([0, 1]), /The exact engine does not agree: throttles after 500 s, -5 %\.$/);
 });
 
@@ -79,7 +80,7 @@ test("a point that cannot be says nothing else", () => {
 });
 
 test("of a recorded workload it is known when it is held back, not how far", () => {
-  assert.match(words([1, 1]), /throttles, 60 % likely, after 301 s \(300 to 302\); 71 C/);
+  assert.match(words([1, 1]), /throttles, 60 % likely, after 301 s \(90 %: 300 to 302\); 71 C/);
 });
 
 test("the worst point is where heat takes most", () => {

@@ -1,7 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { CoolingMap } from "../src/contract";
+import type { CoolingMap, Range } from "../src/contract";
 import { airWords, pointWords, recordedWords, resistanceWords } from "../src/parts/twin_words";
+
+const range = (low: number, mid: number, high: number): Range => ({
+  low,
+  mid,
+  high,
+  of: "drives",
+  level: 0.9,
+});
 
 const MAP: CoolingMap = {
   place: "slot top",
@@ -12,19 +20,26 @@ const MAP: CoolingMap = {
   full_mb_s: 3400,
   air_c: [24.3, 28.3, 32.3],
   own_air: 1,
-  air_range_c: [25, 31],
+  air_range_c: range(25, 28.3, 31),
   k_per_w: [4.5, 9],
   own_k_per_w: 1,
   cliff: null,
   throttles: [0, 0.02, 0.63, 1, 0.97, null],
-  onset_s: [null, [90, 90, 90], [80, 100, 130], [110, 140, 180], [20, 30, 40], null],
-  depth_pct: [null, [6, 6, 6], [5, 8, 12], [40, 44, 47], [97, 100, 100], null],
+  onset_s: [
+    null,
+    range(90, 90, 90),
+    range(80, 100, 130),
+    range(110, 140, 180),
+    range(20, 30, 40),
+    null,
+  ],
+  depth_pct: [null, range(6, 6, 6), range(5, 8, 12), range(40, 44, 47), range(97, 100, 100), null],
   throttled_mb_s: [
     null,
-    [3200, 3200, 3200],
-    [3000, 3128, 3200],
-    [1800, 1900, 2000],
-    [0, 0, 9],
+    range(3200, 3200, 3200),
+    range(3000, 3128, 3200),
+    range(1800, 1900, 2000),
+    range(0, 0, 9),
     null,
   ],
   max_temp_c: [60.2, 70.4, 80, 81, 99, null],
@@ -34,13 +49,16 @@ test("a point says when it throttles and what becomes of its speed", () => {
   assert.equal(
     pointWords(MAP, 0, 1),
     "At 24 C air (4 K cooler than it was) and 9 K/W to the air (as it was): " +
-      "throttles after 140 s (110 to 180): 3,400 MB/s become 1,900 (-44 %).",
+      "throttles after 140 s (90 %: 110 to 180): 3,400 MB/s become 1,900 (-44 %).",
   );
 });
 
 test("what is as good as sure has no probability, and what is open has one", () => {
   assert.match(pointWords(MAP, 1, 0), /does not throttle in 10 min; 70 C by its own sensor/);
-  assert.match(pointWords(MAP, 2, 0), /throttles, 63 % likely, after 100 s \(80 to 130\)/);
+  assert.match(
+    pointWords(MAP, 2, 0),
+    /throttles, 63 % likely, after 100 s \(90 %: 80 to 130\)/,
+  );
   assert.doesNotMatch(pointWords(MAP, 0, 1), /likely/);
 });
 

@@ -17,10 +17,11 @@ from heatsoak.cli.common import (
 )
 from heatsoak.errors import UsageError
 from heatsoak.output import Console, Text, table_of
-from heatsoak.words import amount_text, counted, percent_text, plain, signed_text
+from heatsoak.words import amount_text, counted, percent_text, plain, range_text
 
 if TYPE_CHECKING:
-    from heatsoak.history.findings import History, HistoryChange, Interval
+    from heatsoak.history.findings import History, HistoryChange
+    from heatsoak.ranges import Range
 
 
 def _date(text: str) -> datetime.date:
@@ -139,16 +140,13 @@ def _table(found: "History") -> Table:
     return table
 
 
-def _change(interval: "Interval | None") -> str:
-    if interval is None:
-        return ""
-    low, high = signed_text(interval.low_pct), signed_text(interval.high_pct)
-    return f"{signed_text(interval.pct)} ({low} to {high})"
+def _change(change: "Range | None", unit: str = "") -> str:
+    return "" if change is None else range_text(change, unit, signed=True)
 
 
 def _said(drive: str, step: str, change: "HistoryChange") -> str:
     effect = change.effect
-    did = f"{_change(effect)} %" if effect is not None else "cannot be told from other changes"
+    did = _change(effect, "%") or "cannot be told from other changes"
     what = f"{change.kind} {change.before or 'not told'} to {change.after or 'not told'}"
     if change.kind == "sudden":
         what = f"a sudden change between {change.before} and {change.after}"

@@ -27,6 +27,7 @@ from heatsoak.cli.common import (
 from heatsoak.errors import UsageError
 from heatsoak.output import Console, Text, table_of
 from heatsoak.protocol import WorkloadStep
+from heatsoak.ranges import FITTED_LEVEL, Range
 from heatsoak.recording.files import check_free, write_output
 from heatsoak.twin import (
     Advice,
@@ -48,10 +49,12 @@ from heatsoak.units import parse_number, parse_rate_mb_s, parse_share
 from heatsoak.words import (
     duration_text,
     known_text,
+    level_text,
     number_text,
     percent_text,
     rate_text,
     signed_text,
+    span_text,
 )
 
 
@@ -135,13 +138,13 @@ def print_twin(
 
 
 def _parameters(twin: Twin) -> Table:
-    numbers = ("value", "90 %", "expected", "learned")
+    numbers = ("value", level_text(FITTED_LEVEL), "expected", "learned")
     table = table_of("Parameter", *numbers, numbers=numbers)
     for parameter in twin.parameters:
         table.add_row(
             parameter.name,
             f"{number_text(parameter.value)} {parameter.unit}".rstrip(),
-            f"{number_text(parameter.low)} to {number_text(parameter.high)}",
+            span_text((parameter.low, parameter.high), digits=3),
             _expected(parameter),
             percent_text(100 * parameter.learned),
         )
@@ -151,7 +154,7 @@ def _parameters(twin: Twin) -> Table:
 def _expected(parameter: FittedParameter) -> str:
     """What was expected, two thirds of the time."""
     prior = parameter.prior
-    return f"{number_text(prior.value(-1))} to {number_text(prior.value(1))}"
+    return span_text((prior.value(-1), prior.value(1)), digits=3)
 
 
 #: A load that nobody recorded is followed no longer than this.
@@ -333,7 +336,7 @@ def print_prediction(found: Prediction, console: Console) -> None:
     console.print(Text(found.answer, style=style), soft_wrap=True)
     console.print()
     console.print(Text(f"{found.drive}, {found.place}: {found.workload}"))
-    numbers = ("middle", "low", "high")
+    numbers = ("middle", level_text(FITTED_LEVEL))
     table = table_of("", *numbers, "", numbers=numbers)
     _add_rows(table, _ROWS[:2], found)
     if found.held is not None:
@@ -346,10 +349,9 @@ def print_prediction(found: Prediction, console: Console) -> None:
 
 def _add_rows(table: Table, rows: Sequence[tuple[str, str, str]], found: object) -> None:
     for name, key, unit in rows:
-        values = getattr(found, key)
-        if values is not None:
-            low, middle, high = (number_text(value) for value in values)
-            table.add_row(name, middle, low, high, unit)
+        of: Range | None = getattr(found, key)
+        if of is not None:
+            table.add_row(name, number_text(of.mid), span_text((of.low, of.high), digits=3), unit)
 
 
 def print_advice(found: Advice, console: Console) -> None:

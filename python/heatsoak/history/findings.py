@@ -1,20 +1,18 @@
 """What an index of summaries shows of drives."""
 
 import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel
+
+from heatsoak.ranges import Range, WrittenAs
 
 #: ``same``: a loss of 5 % or more is excluded. ``too-few``: there are too few days to tell.
 TrendVerdict = Literal["slower", "faster", "same", "cannot-tell", "too-few"]
 
 
-class Interval(BaseModel):
-    """A change in percent, and the 95 % interval around it; negative is slower."""
-
-    pct: float
-    low_pct: float
-    high_pct: float
+#: A change in percent with its 95 % interval; negative is slower.
+Percent = Annotated[Range, WrittenAs("low_pct", "pct", "high_pct")]
 
 
 class HistoryChange(BaseModel):
@@ -34,7 +32,7 @@ class HistoryChange(BaseModel):
     kind: Literal["firmware", "place", "host", "sudden"]
     before: str
     after: str
-    effect: Interval | None
+    effect: Percent | None
     opposite: str | None = None
 
 
@@ -76,9 +74,9 @@ class Series(BaseModel):
     last: datetime.date
     rate: float
     verdict: TrendVerdict
-    change: Interval | None
-    per_year: Interval | None
-    level_change: Interval | None
+    change: Percent | None
+    per_year: Percent | None
+    level_change: Percent | None
     since: HistoryChange | None
     changes: list[HistoryChange]
     max_temp_c: float | None

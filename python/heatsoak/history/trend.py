@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 from scipy.special import stdtr
 
-from heatsoak.analysis.comparison.linear import Design, Effect, Laws, weights_of
+from heatsoak.analysis.comparison.linear import Design, Laws, weights_of
 from heatsoak.analysis.series import Array
+from heatsoak.ranges import Range
 
 Numbers = NDArray[np.int64]
 
@@ -53,9 +54,10 @@ _SMALLEST_SIZE = 1e-6
 
 
 @dataclass(frozen=True)
-class Change(Effect):
+class Change:
     """A change of the logarithm of a rate, and how likely one as large would be by chance."""
 
+    of_log: Range
     p: float
 
 
@@ -182,7 +184,7 @@ class TrendFit:
         if not self._design.tells(sums).all():
             return None
         found = self._solved.laws.sums(self._design.along(sums))
-        return Change(**vars(found.effects()[0]), p=float(found.chance()[0]))
+        return Change(found.ranges("runs")[0], float(found.chance()[0]))
 
 
 def _season(days: Array) -> Array:

@@ -10,11 +10,12 @@ from typing import Any, Literal
 import numpy as np
 
 from heatsoak.analysis.definitions import MIN_DROP, ONSET_LOSS
-from heatsoak.history.findings import History, HistoryChange, Interval, Series, TrendVerdict
+from heatsoak.history.findings import History, HistoryChange, Series, TrendVerdict
 from heatsoak.history.queries import Days, Hashes, SettingNames, chosen_from
 from heatsoak.history.trend import Change as LogChange
 from heatsoak.history.trend import Numbers, TrendFit
-from heatsoak.words import counted, percent_text, said, signed_text, span_text
+from heatsoak.ranges import Range
+from heatsoak.words import counted, interval_text, percent_text, said, signed_text
 
 _DAY_S = 86400.0
 #: A factor of a billion: no drive changes as much.
@@ -50,11 +51,11 @@ class FittedSeries:
         """Whether the drive is slower than it was."""
         if self.own is None:
             return "too-few"
-        if self.is_known and self.own.value <= math.log(1 - ONSET_LOSS):
+        if self.is_known and self.own.of_log.mid <= math.log(1 - ONSET_LOSS):
             return "slower"
-        if self.is_known and self.own.value >= -math.log(1 - ONSET_LOSS):
+        if self.is_known and self.own.of_log.mid >= -math.log(1 - ONSET_LOSS):
             return "faster"
-        return "same" if self.own.low > math.log(1 - MIN_DROP) else "cannot-tell"
+        return "same" if self.own.of_log.low > math.log(1 - MIN_DROP) else "cannot-tell"
 
     def series(self, names: SettingNames) -> Series:
         """Return what the series shows."""
@@ -68,9 +69,9 @@ class FittedSeries:
             last=_date(self._days.day[-1]),
             rate=math.exp(float(np.median(self._days.rate))),
             verdict=verdict,
-            change=_interval(self.own),
-            per_year=_interval(self._fit.slope()),
-            level_change=_interval(self._level()) if verdict == "slower" else None,
+            change=_percent(self.own),
+            per_year=_percent(self._fit.slope()),
+            level_change=_percent(self._level()) if verdict == "slower" else None,
             since=self._since(changes) if verdict in ("slower", "faster") else None,
             changes=changes,
             text="",
@@ -87,17 +88,17 @@ class FittedSeries:
 
     def _since(self, changes: Sequence[HistoryChange]) -> HistoryChange | None:
         """The firmware, or the sudden change, that accounts for more than half of the change."""
-        total = _interval(self.own)
+        total = _percent(self.own)
         if total is None or not self.is_whole:
             return None
         found = [
-            (abs(effect.pct), number)
+            (abs(effect.mid), number)
             for number, change in enumerate(changes)
             if change.kind in ("firmware", "sudden")
             and (effect := change.effect) is not None
-            and (effect.low_pct > 0 or effect.high_pct < 0)
-            and effect.pct * total.pct > 0
-            and abs(effect.pct) > abs(total.pct) / 2
+            and effect.has_sign
+            and effect.mid * total.mid > 0
+            and abs(effect.mid) > abs(total.mid) / 2
         ]
         return changes[max(found)[1]] if found else None
 
@@ -106,19 +107,19 @@ class FittedSeries:
         days = self._days
         found = []
         for at in _first_days(self._numbers[0]):
-            effect = _interval(self._fit.of_setting(*self._numbers[0][at - 1 : at + 1].tolist()))
+            effect = _percent(self._fit.of_setting(*self._numbers[0][at - 1 : at + 1].tolist()))
             before, after = (names.settings[int(days.setting[one])] for one in (at - 1, at))
             if before[0] != after[0]:
                 found.append(_change(days.day[at], "place", before[0], after[0], effect))
             if before[1] != after[1]:
                 found.append(_change(days.day[at], "host", before[1], after[1], effect))
         for at in _first_days(self._numbers[1]):
-            effect = _interval(self._fit.of_firmware(*self._numbers[1][at - 1 : at + 1].tolist()))
+            effect = _percent(self._fit.of_firmware(*self._numbers[1][at - 1 : at + 1].tolist()))
             one, two = (names.firmwares[int(days.version[one])] for one in (at - 1, at))
             found.append(_change(days.day[at], "firmware", one, two, effect))
         for number, at in enumerate(self._fit.sudden):
             one, two = (str(_date(days.day[day])) for day in (at - 1, at))
-            effect = _interval(self._fit.of_sudden(number))
+            effect = _percent(self._fit.of_sudden(number))
             found.append(_change(days.day[at], "sudden", one, two, effect))
         return sorted(found, key=lambda change: change.date)
 
@@ -140,10 +141,10 @@ def _is_opposite(one: Series, here: HistoryChange, other: Series, there: History
     if here.effect is None or there.effect is None:
         return False
     is_at_once = here.before <= str(there.date + _DATED) and there.before <= str(here.date + _DATED)
-    low, high = (_log(pct) for pct in (here.effect.low_pct, here.effect.high_pct))
-    back_low, back_high = (-_log(pct) for pct in (there.effect.high_pct, there.effect.low_pct))
-    is_shown = low * high > 0 and back_low * back_high > 0
-    return is_at_once and is_shown and low <= back_high and back_low <= high
+    one_way = here.effect.mapped(_log)
+    back = there.effect.mapped(lambda pct: -_log(pct))
+    is_shown = one_way.has_sign and back.has_sign
+    return is_at_once and is_shown and one_way.low <= back.high and back.low <= one_way.high
 
 
 def _log(pct: float) -> float:
@@ -180,19 +181,18 @@ def _change(
     kind: Literal["firmware", "place", "host", "sudden"],
     before: str,
     after: str,
-    effect: Interval | None,
+    effect: Range | None,
 ) -> HistoryChange:
     return HistoryChange(date=_date(day), kind=kind, before=before, after=after, effect=effect)
 
 
-def _interval(change: LogChange | None) -> Interval | None:
+def _percent(change: LogChange | None) -> Range | None:
     if change is None:
         return None
-    ends = (change.value, change.low, change.high)
     # an interval of few days may end beyond all numbers
-    # rounded to what anybody can mean; adding 0 makes -0 positive
-    value, low, high = (round(100 * math.expm1(min(end, _LARGEST)), 4) + 0.0 for end in ends)
-    return Interval(pct=value, low_pct=low, high_pct=high)
+    pct = change.of_log.mapped(lambda log: 100 * math.expm1(min(log, _LARGEST)))
+    # adding 0 makes -0 positive
+    return pct.rounded(4).mapped(lambda value: value + 0.0)
 
 
 def _date(day: float) -> datetime.date:
@@ -231,17 +231,16 @@ def text_of(series: Series, *, is_whole: bool) -> str:
         days = counted(series.days, "day")
         return f"{subject} was recorded on {days}: too few to tell whether it is slower"
     then = _then(series)
-    low, high = series.change.low_pct, series.change.high_pct
+    change = series.change.rounded(1)
+    ends = interval_text(change, "%", signed=True)
     if series.verdict in ("slower", "faster"):
-        sign = -1 if series.verdict == "slower" else 1
-        by = percent_text(round(sign * series.change.pct, 1))
-        ends = span_text((round(sign * low, 1), round(sign * high, 1)), "%", 2)
-        text = f"{subject} is {by} {series.verdict} ({ends}) than {then}{_why(series)}"
+        size = change.size
+        by = f"{percent_text(size.mid)} {series.verdict} ({interval_text(size)})"
+        text = f"{subject} is {by} than {then}{_why(series)}"
     elif series.verdict == "same":
-        text = f"{subject} is not {_slower(low)} than {then} ({_signed(low)} to {_signed(high)} %)"
+        text = f"{subject} is not {_slower(series.change.low)} than {then} ({ends})"
     else:
-        text = f"{subject}: cannot tell whether it is slower than {then}"
-        text += f": {_signed(low)} to {_signed(high)} %"
+        text = f"{subject}: cannot tell whether it is slower than {then}: {ends}"
     if not is_whole:
         text += "; firmware and place or host changed together, so what that did is left out"
     return text
@@ -253,13 +252,13 @@ def _why(series: Series) -> str:
             return f"; suddenly, since {since.date}, for a reason that was not recorded"
         return f"; since firmware {said(since.after)} ({since.date})"
     year, level = series.per_year, series.level_change
-    if year is not None and (year.high_pct < 0 or year.low_pct > 0):
+    if year is not None and year.has_sign:
         text = "; gradually"
         if series.lasted_a_year:
-            text += f", {_signed(year.pct)} % a year"
+            text += f", {_signed(year.mid)} % a year"
     else:
         text = ""
-    if series.verdict == "slower" and level is not None and level.pct > -100 * ONSET_LOSS:
+    if series.verdict == "slower" and level is not None and level.mid > -100 * ONSET_LOSS:
         text += "; it begins as fast as then, and falls sooner or further"
     return text
 
@@ -291,9 +290,7 @@ def answer_of(series: Sequence[Series]) -> tuple[Literal["yes", "no", "cannot-te
     if not series:
         return "cannot-tell", "Cannot tell: no step was recorded that could be compared"
     open_ones = [one for one in series if one.verdict in ("cannot-tell", "too-few")]
-    told = [
-        one.change.low_pct for one in series if one.change and one.verdict in ("same", "faster")
-    ]
+    told = [one.change.low for one in series if one.change and one.verdict in ("same", "faster")]
     excluded = _slower(min(told, default=0.0))
     if len(series) == 1:
         return ("cannot-tell" if open_ones else "no"), series[0].text
@@ -328,7 +325,7 @@ def history(
     fitted = [FittedSeries(one, part) for one, part in zip(chosen.about, chosen.days, strict=True)]
     judge_together(fitted)
     series = with_opposites([one.series(chosen.names) for one in fitted])
-    series.sort(key=lambda one: (_ORDER.index(one.verdict), one.change.pct if one.change else 0.0))
+    series.sort(key=lambda one: (_ORDER.index(one.verdict), one.change.mid if one.change else 0.0))
     slower, sentence = answer_of(series)
     return History(
         slower=slower,

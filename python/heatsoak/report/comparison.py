@@ -3,7 +3,7 @@
 Scores are printed as reviews print them.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -18,11 +18,13 @@ from heatsoak.output import Console, Text, lines, table_of
 from heatsoak.protocol import Label
 from heatsoak.words import (
     difference_text,
+    interval_text,
     listed,
     number_text,
     percent_text,
     said,
     shortened,
+    span_text,
     title_of,
 )
 
@@ -103,20 +105,16 @@ def _value_text(value: float | None, at_least: float | None) -> str:
     return "" if at_least is None else f"> {number_text(at_least)}"
 
 
-def _span(ends: tuple[float | None, float | None], text: Callable[[float], str]) -> str:
-    """An interval; empty if there is none."""
-    low, high = ends
-    return "" if low is None or high is None else f"{text(low)} to {text(high)}"
-
-
 def told(row: ComparisonRow) -> ToldRow:
     """Return what people read of a row: each text is empty if it is not known."""
     is_difference = METRICS[row.metric].scale == "difference"
     change, unit = (row.delta, row.delta_unit) if is_difference else (row.delta_pct, "%")
+    interval = row.change if is_difference else row.change_pct
+    shown = interval and interval.rounded(1)
     return ToldRow(
         title=f"{row.title}, {row.unit}",
         change="" if change is None else difference_text(change, unit),
-        interval=_span(row.ci95 if is_difference else row.ci95_pct, difference_text),
+        interval=interval_text(shown, digits=3, signed=True) if shown else "",
         baseline=_value_text(row.baseline, row.baseline_at_least),
         value=_value_text(row.value, row.value_at_least),
     )
@@ -354,12 +352,13 @@ def _print_ranking(ranked: Sequence[Ranked], by: str, console: Console) -> None:
     letters = _NAMES[0] if console.width >= _MAX_LINE else _NARROW_NAME
     previous = None
     for each in ranked:
+        ends = [end for end in each.ci95 if end is not None]
         table.add_row(
             "" if each.step == previous else each.step,
             f"{each.rank}{_possible(each.ranks)}",
             Text(shortened(str(each.group), letters)),
             _value_text(each.value, each.value_at_least),
-            _span(each.ci95, number_text),
+            span_text(ends, digits=3) if ends else "",
             "" if each.best_share is None else percent_text(100 * each.best_share),
             _listed([shortened(str(g), _NARROW_NAME) for g in each.not_told_apart_from]),
         )

@@ -238,19 +238,20 @@ class _ChangesBlock(_Block):
 
     def __init__(self, given: ComparisonSection) -> None:
         self._given = given
-        self._rows = [(given.rows[one.row], one.name) for one in given.drawn[:_MAX_CHANGES]]
+        self._rows = given.drawn[:_MAX_CHANGES]
         self.heights = [_CHANGE * (len(self._rows) + 4)]
 
     def draw(self, figure: Any) -> None:
         axis = figure.subplots()
         looks = palette()["causes"]
         colors = {"better": looks["spare-area"][_SHADE], "worse": looks["thermal"][_SHADE]}
-        for place, (row, _) in enumerate(self._rows):
+        for place, row in enumerate(self._rows):
             color = colors.get(row.verdict, palette()[_SHADE]["soft"])
-            if None not in row.ci95_pct:
-                axis.plot(row.ci95_pct, [place, place], marker="|", color=color, linewidth=1.2)
-            axis.plot(row.delta_pct, place, marker="o", markersize=4, color=color)
-        names = [_short(", ".join(name), _MAX_HALF) for _, name in self._rows]
+            if row.range is not None:
+                ends = row.range.low, row.range.high
+                axis.plot(ends, [place, place], marker="|", color=color, linewidth=1.2)
+            axis.plot(row.at, place, marker="o", markersize=4, color=color)
+        names = [_short(", ".join(row.name), _MAX_HALF) for row in self._rows]
         axis.set_yticks(range(len(names)), names)
         axis.invert_yaxis()
         axis.axvline(0, color=palette()[_SHADE]["ink"], linewidth=1)

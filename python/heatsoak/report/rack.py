@@ -1,20 +1,14 @@
 """What a rack's recordings show: the contract of ``heatsoak rack report --format json``."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel
 
+from heatsoak.ranges import Range, WrittenAs
 
-class RackEffect(BaseModel):
-    """An effect with its 95 % interval.
-
-    Effects of rates and times are in percent, those of depths in percentage points, those of
-    temperatures in kelvin.
-    """
-
-    value: float
-    low: float
-    high: float
+#: An effect with its 95 % interval: of rates and times in percent, of depths in percentage points,
+#: of temperatures in kelvin.
+Effect = Annotated[Range, WrittenAs(mid="value")]
 
 
 class PlaceEffect(BaseModel):
@@ -25,7 +19,7 @@ class PlaceEffect(BaseModel):
     """
 
     place: str
-    effect: RackEffect
+    effect: Effect
 
 
 class PlaceDifferences(BaseModel):
@@ -40,7 +34,7 @@ class PlaceDifferences(BaseModel):
 
     label: str
     places: list[PlaceEffect]
-    widest: RackEffect | None
+    widest: Effect | None
     why_unknown: str | None
     share_pct: float | None
 
@@ -58,7 +52,7 @@ class DriveEffect(BaseModel):
     model: str
     measured: float
     of_place: float | None
-    own: RackEffect | None
+    own: Effect | None
 
 
 class RackMeasure(BaseModel):
@@ -85,8 +79,8 @@ class RackMeasure(BaseModel):
     value_unit: str
     worse: Literal["low", "high"]
     runs: int
-    drive_sd: RackEffect | None
-    run_sd: RackEffect | None
+    drive_sd: Effect | None
+    run_sd: Effect | None
     drive_share_pct: float | None
     run_share_pct: float | None
     places: list[PlaceDifferences]
@@ -111,7 +105,7 @@ class RackOutlier(BaseModel):
     step: str
     measure: str
     unit: Literal["%", "pp", "K"]
-    deviation: RackEffect
+    deviation: Effect
     probability: float
     is_worse: bool
     varies: bool = False

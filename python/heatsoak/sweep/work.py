@@ -87,9 +87,9 @@ def _predicted(case: WorkloadCase, change: PointChange) -> Row:
     except UsageError as error:  # too hot even at rest
         return {"impossible": str(error)}
     ranges = {
-        f"{name}_{end}_{unit}": value
+        f"{name}_{end}_{unit}": getattr(getattr(found, f"{name}_{unit}"), end, None)
         for name, unit in RANGES
-        for end, value in zip(ENDS, getattr(found, f"{name}_{unit}") or [None] * 3, strict=True)
+        for end in ENDS
     }
     held = found.held
     return {
@@ -100,8 +100,8 @@ def _predicted(case: WorkloadCase, change: PointChange) -> Row:
         "first": found.first,
         "cliff": None if found.cliff is None else found.cliff.cause,
         "cliff_onset_s": None if found.cliff is None else found.cliff.onset_s,
-        "held_mid_s": None if held is None or held.held_s is None else held.held_s[1],
-        "late_mid_pct": None if held is None or held.late_pct is None else held.late_pct[1],
+        "held_mid_s": None if held is None or held.held_s is None else held.held_s.mid,
+        "late_mid_pct": None if held is None or held.late_pct is None else held.late_pct.mid,
     }
 
 

@@ -6,13 +6,13 @@ from heatsoak.twin.demand import Demand, demand_of, demand_of_recording
 from heatsoak.twin.fitting import fit
 from heatsoak.twin.named import length_s, protocol_of, subject_of, workload_of
 from heatsoak.twin.predict import Prediction, predict
-from heatsoak.twin.twin import Estimate, FittedParameter, Load, Twin
+from heatsoak.twin.twin import DerivedQuantity, FittedParameter, Load, Twin
 
 __all__ = [
     "Advice",
     "Cooling",
     "Demand",
-    "Estimate",
+    "DerivedQuantity",
     "FittedParameter",
     "Load",
     "Prediction",

@@ -7,7 +7,7 @@ import numpy as np
 from heatsoak.twin.model import slopes_of
 from heatsoak.twin.problem import Problem, Solution, minimized
 from heatsoak.twin.readings import Array
-from heatsoak.twin.twin import Z90, Estimate, FittedParameter, Twin
+from heatsoak.twin.twin import Z90, DerivedQuantity, FittedParameter, Twin
 
 #: Parameters whose intervals are profiled: those that people ask for.
 _PROFILED = ("limit_c", "k_per_w", "air_c")
@@ -78,7 +78,7 @@ def _cost(problem: Problem, u: Array) -> float:
     return float(residuals @ residuals)
 
 
-def estimates_of(twin: Twin, solution: Solution) -> Iterator[Estimate]:
+def estimates_of(twin: Twin, solution: Solution) -> Iterator[DerivedQuantity]:
     """Yield what follows from the parameters in each place."""
     for place in twin.places:
         asked = [("air_k_per_w", "K/W", _resistance_of(solution, place))]
@@ -88,7 +88,7 @@ def estimates_of(twin: Twin, solution: Solution) -> Iterator[Estimate]:
         swing_k = max(float(np.ptp(one.reading_c)) for one in here)
         asked.append(("time_constant_s", "s", _rise_of(twin, place, swing_k)))
         for name, unit, of in asked:
-            yield _estimate(name, place, unit, solution, of)
+            yield _derived(name, place, unit, solution, of)
 
 
 def gradients_of(twin: Twin, solution: Solution, place: str) -> Array:
@@ -139,10 +139,10 @@ def _rise_of(twin: Twin, place: str, rise_k: float) -> Quantity:
     return rise
 
 
-def _estimate(name: str, place: str, unit: str, solution: Solution, of: Quantity) -> Estimate:
+def _derived(name: str, place: str, unit: str, solution: Solution, of: Quantity) -> DerivedQuantity:
     """A quantity with 90 %; one that is known by its logarithm if its unit is not C."""
     gradient = slopes_of(of, solution.u, _STEP)
     half = Z90 * np.sqrt(gradient @ solution.covariance @ gradient)
     found = of(solution.u) + half * np.array([-1.0, 0.0, 1.0])
     low, value, high = (found if unit == "C" else np.exp(found)).tolist()
-    return Estimate(name=name, place=place, value=value, low=low, high=high, unit=unit)
+    return DerivedQuantity(name=name, place=place, value=value, low=low, high=high, unit=unit)

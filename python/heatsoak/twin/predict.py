@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 
 from heatsoak.catalog import Drive
 from heatsoak.errors import UsageError
 from heatsoak.protocol import WorkloadStep
+from heatsoak.ranges import FITTED_LEVEL, Range, tails
 from heatsoak.twin.asked import BUFFERED_S
 from heatsoak.twin.case import (
     AIR_K,
@@ -27,24 +28,30 @@ from heatsoak.twin.twin import Twin
 from heatsoak.words import (
     amount_text,
     duration_text,
+    interval_text,
     kelvin_text,
     number_text,
     percent_text,
+    range_text,
     rate_text,
     seconds_text,
     share_text,
-    span_text,
     temp_text,
-    temps_text,
 )
 
-#: 90 % of what is likely, and its middle.
-_QUANTILES = (0.05, 0.5, 0.95)
 #: What is less likely is not said to happen, and what is likelier is said without a probability.
 _UNLIKELY, _SURE = 0.05, 0.95
 
-#: Low, middle, high: the middle 90 % of what is likely.
-Range = Annotated[list[float], Field(min_length=3, max_length=3)]
+
+def _three(of: Range) -> list[float]:
+    return [of.low, of.mid, of.high]
+
+
+#: Of likely drives, with 90 %; in JSON low, middle and high.
+Likely = Annotated[
+    Range,
+    PlainSerializer(_three, return_type=Annotated[list[float], Field(min_length=3, max_length=3)]),
+]
 
 
 class Held(BaseModel):
@@ -63,17 +70,17 @@ class Held(BaseModel):
     """
 
     gb: float
-    times: Range | None
-    held_s: Range | None
-    longest_s: Range | None
-    waiting_gb: Range | None
-    late_pct: Range | None
+    times: Likely | None
+    held_s: Likely | None
+    longest_s: Likely | None
+    waiting_gb: Likely | None
+    late_pct: Likely | None
     limit_c: float
     recorded_held_s: float
 
 
 class Prediction(BaseModel):
-    """What a drive would do; ranges are low, middle and high of 90 %, None where none applies.
+    """What a drive would do; ranges are of likely drives, None where none applies.
 
     Attributes:
         answer: in a sentence.
@@ -101,13 +108,13 @@ class Prediction(BaseModel):
     workload: str
     duration_s: float
     throttles: float
-    onset_s: Range | None
-    onset_gb: Range | None
-    depth_pct: Range | None
-    throttled_mb_s: Range | None
+    onset_s: Likely | None
+    onset_gb: Likely | None
+    depth_pct: Likely | None
+    throttled_mb_s: Likely | None
     full_mb_s: float
-    max_reported_temp_c: Range
-    hidden_temp_c: Range
+    max_reported_temp_c: Likely
+    hidden_temp_c: Likely
     holds: float | None
     cliff: Cliff | None
     first: Literal["heat", "write-cache", "spare-area"] | None
@@ -166,7 +173,7 @@ def told(case: WorkloadCase, cooling: Cooling, holds_mb_s: float | None = None) 
         holds = round(float(np.mean(held)), 3)
     onset = of_slowed("onset_s")
     first: Literal["heat", "write-cache", "spare-area"] | None = None if not cliff else cliff.cause
-    if onset is not None and throttles >= 0.5 and (cliff is None or onset[1] < cliff.onset_s):
+    if onset is not None and throttles >= 0.5 and (cliff is None or onset.mid < cliff.onset_s):
         first = "heat"
     prediction = Prediction(
         answer="",
@@ -222,8 +229,10 @@ def warned(subject: Twin | Drive, answer: str) -> str:
 def _range(values: Sequence[float]) -> Range | None:
     if not values:
         return None
+    low, high = tails(FITTED_LEVEL)
     # by ranks among one more than there are: so many of the next lie within
-    return [round(float(q), 2) for q in np.quantile(values, _QUANTILES, method="weibull")]
+    low, mid, high = np.quantile(values, (low, 0.5, high), method="weibull").tolist()
+    return Range(low, mid, high, "drives", FITTED_LEVEL).rounded(2)
 
 
 def _assumed(
@@ -272,20 +281,19 @@ def _answer_of_demand(found: Prediction, demand: Demand) -> str:
     what = f"what {demand.name} does in {length}"
     if found.throttles < _UNLIKELY or found.onset_s is None:
         return (
-            f"Heat does not slow {what}: its governor sees {temp_text(found.hidden_temp_c[1])} at "
+            f"Heat does not slow {what}: its governor sees {temp_text(found.hidden_temp_c.mid)} at "
             f"most, of a limit of {temp_text(held.limit_c)}.{demand.doubt}"
         )
     assert held.times is not None
     assert held.held_s is not None
     assert held.waiting_gb is not None
     assert held.late_pct is not None
-    low, middle, high = found.onset_s
-    times = round(held.times[1])
+    times = round(held.times.mid)
     often = "once" if times == 1 else f"{times} times"
     how = (
-        f"first after {duration_text(middle)} ({span_text([low, high], 's')}), "
-        f"{often}, for {duration_text(held.held_s[1])} in all; up to "
-        f"{amount_text(held.waiting_gb[1], 'GB', 2)} wait, and {percent_text(held.late_pct[1])} "
+        f"first after {_onset_text(found.onset_s)}, "
+        f"{often}, for {duration_text(held.held_s.mid)} in all; up to "
+        f"{amount_text(held.waiting_gb.mid, 'GB', 2)} wait, and {percent_text(held.late_pct.mid)} "
         f"of its GB come late"
     )
     if found.throttles < 0.5:
@@ -295,11 +303,13 @@ def _answer_of_demand(found: Prediction, demand: Demand) -> str:
     return f"Heat slows {what}{sure}: {how}.{demand.doubt}"
 
 
+def _onset_text(onset_s: Range) -> str:
+    return f"{duration_text(onset_s.mid)} ({interval_text(onset_s, 's', 1)})"
+
+
 def _answer(found: Prediction, holds_mb_s: float | None) -> str:
     length = duration_text(found.duration_s)
-    coolest_c, middle_c, hottest_c = found.max_reported_temp_c
-    span = temps_text([coolest_c, hottest_c])
-    hottest = f"{temp_text(middle_c)} ({span}) by its own sensor at most"
+    hottest = f"{range_text(found.max_reported_temp_c, 'C')} by its own sensor at most"
     if found.holds is not None and holds_mb_s is not None:
         start = f"{share_text(found.holds)} likely to hold {rate_text(holds_mb_s)} for {length}. "
     else:
@@ -309,12 +319,11 @@ def _answer(found: Prediction, holds_mb_s: float | None) -> str:
     else:
         assert found.depth_pct is not None
         assert found.throttled_mb_s is not None
-        low, middle, high = found.onset_s
-        left_mb_s = found.throttled_mb_s[1]
+        left_mb_s = found.throttled_mb_s.mid
         become = f"{rate_text(found.full_mb_s, 1)} become {number_text(left_mb_s, 1)}"
         if left_mb_s == 0:
             become = "then it is so hot that it shuts itself down"
-        how = f"after {duration_text(middle)} ({span_text([low, high], 's')}): {become}; {hottest}."
+        how = f"after {_onset_text(found.onset_s)}: {become}; {hottest}."
         if found.throttles < 0.5:
             surely = (
                 f"Probably does not throttle in {length} ({share_text(1 - found.throttles)} likely)"

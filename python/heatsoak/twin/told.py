@@ -3,8 +3,8 @@
 import numpy as np
 
 from heatsoak.twin.readings import Array, MeasuredRecording
-from heatsoak.twin.twin import Estimate, FittedParameter, FittedRecording
-from heatsoak.words import kelvin_text, listed, number_text, span_text, temp_text
+from heatsoak.twin.twin import DerivedQuantity, FittedParameter, FittedRecording
+from heatsoak.words import amount_text, interval_text, kelvin_text, listed, range_text, temp_text
 
 #: Two parameters that move together as closely as this, and are each known less well than
 #: `_LITTLE_LEARNED`, show only in combination.
@@ -54,18 +54,19 @@ _WORDS = {
 }
 
 
-def answer(estimates: list[Estimate], measured: list[MeasuredRecording]) -> str:
+def answer(estimates: list[DerivedQuantity], measured: list[MeasuredRecording]) -> str:
     """Return the fit's result in a sentence: the limit where it was met, and the cooling."""
     limit = next((e for e in estimates if e.name == "limit_reported_c"), None)
     resistance = next(e for e in estimates if e.name == "air_k_per_w")
     slow = next(e for e in estimates if e.name == "time_constant_s")
     seen_c = max(float(np.max(one.reading_c)) for one in measured)
     if any(one.has_power or one.has_load for one in measured):
-        cooling = _with_range(resistance, " to the air")
+        ends = interval_text(resistance.range)
+        cooling = f"{amount_text(resistance.value, resistance.unit, 2)} to the air ({ends})"
     else:
-        cooling = f"time constant {_with_range(slow)}"
+        cooling = f"time constant {range_text(slow.range, slow.unit)}"
     if limit is not None:
-        return f"Throttles at {_with_range(limit)} by its own sensor; {cooling}."
+        return f"Throttles at {range_text(limit.range, limit.unit)} by its own sensor; {cooling}."
     if any(one.onsets for one in measured):
         return (
             "Throttled only where the host told it to: its own limit is above "
@@ -126,13 +127,10 @@ def _neighbours(parameters: list[FittedParameter]) -> list[str]:
     for parameter in parameters:
         own, _, place = parameter.name.partition("@")
         if own in _NEIGHBOURS:
-            more_k = [
-                share * (_AT_WORK_C - air_c[place])
-                for share in (parameter.value, parameter.low, parameter.high)
-            ]
+            more_k = parameter.range.times(_AT_WORK_C - air_c[place])
             said.append(
                 f"{_NEIGHBOURS[own]} at {temp_text(_AT_WORK_C)} makes the drive's air "
-                f"{kelvin_text(more_k[0])} warmer ({span_text(more_k[1:], 'K', 2)})."
+                f"{kelvin_text(more_k.mid)} warmer ({interval_text(more_k, 'K')})."
             )
     return said
 
@@ -159,8 +157,3 @@ def _pairs(parameters: list[FittedParameter], covariance: Array) -> list[str]:
 def _words(name: str) -> str:
     own, _, place = name.partition("@")
     return _WORDS[own] + (f" ({place})" if place and own != "start_k" and place != "here" else "")
-
-
-def _with_range(of: Estimate, what: str = "") -> str:
-    value, low, high = (number_text(number, 2) for number in (of.value, of.low, of.high))
-    return f"{value} {of.unit}{what} ({low} to {high})"

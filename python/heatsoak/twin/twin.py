@@ -15,6 +15,7 @@ from heatsoak.analysis.judge import judge
 from heatsoak.catalog import Drive, Enclosure, load_drive
 from heatsoak.catalog.specs import Strict
 from heatsoak.errors import UsageError, suggestion
+from heatsoak.ranges import FITTED_LEVEL, Range
 from heatsoak.recording import Recording
 from heatsoak.recording.files import write_output
 from heatsoak.toml import toml_file, validated
@@ -54,23 +55,33 @@ _HEADER = (
 )
 
 
-class FittedParameter(Strict):
-    """A parameter of the model, with what was expected of it and what the data say.
-
-    Attributes:
-        name: a parameter of a place has ``@`` and the place behind its own name, ``start_k`` the
-            recording's number.
-        low, high: 90 %; ``how`` they were found.
-        u: where it lies, in spreads from what was expected.
-        learned: the share of the expectation's variance that the data removed.
-        why: why it was expected so.
-    """
+class FittedQuantity(Strict):
+    """A number with its interval, as files of twins have it; `low` to `high` is 90 %."""
 
     name: str
     value: float
     low: float
     high: float
     unit: str
+
+    @property
+    def range(self) -> Range:
+        """The number with its interval."""
+        return Range.around(self.value, (self.low, self.high), "fit", FITTED_LEVEL)
+
+
+class FittedParameter(FittedQuantity):
+    """A parameter of the model, with what was expected of it and what the data say.
+
+    Attributes:
+        name: a parameter of a place has ``@`` and the place behind its own name, ``start_k`` the
+            recording's number.
+        how: how its interval was found.
+        u: where it lies, in spreads from what was expected.
+        learned: the share of the expectation's variance that the data removed.
+        why: why it was expected so.
+    """
+
     how: Literal["profile", "laplace"]
     u: float = Field(ge=-_MOST_U, le=_MOST_U)
     learned: float = Field(ge=0, le=1)
@@ -101,15 +112,10 @@ class FittedParameter(Strict):
         return Prior(self.scale, self.expected, self.spread, self.unit, self.why)
 
 
-class Estimate(Strict):
-    """Something that follows from the parameters in a place; `low` to `high` is 90 %."""
+class DerivedQuantity(FittedQuantity):
+    """Something that follows from the parameters in a place."""
 
-    name: str
     place: str
-    value: float
-    low: float
-    high: float
-    unit: str
 
 
 class Load(Strict):
@@ -242,7 +248,7 @@ class Twin(Strict):
     nodes: Nodes
     full_load: Load
     noise: Noise
-    estimates: list[Estimate]
+    estimates: list[DerivedQuantity]
     recordings: list[FittedRecording] = Field(min_length=1)
     parameters: list[FittedParameter]
     uncertainty: Uncertainty
@@ -345,7 +351,7 @@ class Twin(Strict):
         rooms = {room_name(place): room_c for place, room_c in self.rooms_c.items()}
         return {**fixed_parameters(self.nodes), **rooms, **fitted}
 
-    def estimate(self, name: str, place: str | None = None) -> Estimate | None:
+    def estimate(self, name: str, place: str | None = None) -> DerivedQuantity | None:
         """Return an estimate; None if there is none of that name."""
         return next(
             (e for e in self.estimates if e.name == name and place in (None, e.place)), None

@@ -1,6 +1,8 @@
 // Numbers, times and units as a reader sees them. `test/text.json` holds this module and
 // `heatsoak.words` to the same texts.
 
+import type { Range } from "../contract";
+
 /** What is not known. */
 export const UNKNOWN = "–";
 
@@ -51,19 +53,32 @@ export function value(v: number | null | undefined, unit: string): string {
   return withUnit(number(v, digitsOf(unit)), unit);
 }
 
-/** The middle, and the range around it: `81 C (80 to 82)`. */
-export function ranged(
-  [low, middle, high]: readonly [number, number, number],
-  unit: string,
-): string {
-  const ends = [low, high].map((end) => number(end, digitsOf(unit)));
-  return `${value(middle, unit)} (${ends.join(" to ")})`;
+/** Numbers with the same decimals, as `heatsoak.words` has those of a range. */
+function alike(values: readonly number[], digits: number): string[] {
+  const sizes = values.map(Math.abs).filter((size) => size > 0 && size < Number.POSITIVE_INFINITY);
+  const rounded = (v: number, n: number) => Math.round(v * 10 ** n) / 10 ** n + 0;
+  const largest = sizes.length ? Math.max(...sizes) : 1;
+  const log = Math.floor(Math.log10(+largest.toPrecision(digits)));
+  let most = Math.min(20, Math.max(0, digits - 1 - log));
+  if (sizes.length && rounded(Math.min(...sizes), most) === 0) most += 1;
+  const shown = values.map((v) => rounded(v, most));
+  let decimals = 0;
+  while (decimals < most && shown.some((v) => rounded(v, decimals) !== v)) decimals += 1;
+  const form = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
+  return shown.map((v) => v.toLocaleString("en-US", form).replace("-", "−"));
+}
+
+/** A number with its interval, whose level is said if it is not 95 %: `81 C (90 %: 80 to 82)`. */
+export function ranged({ low, mid, high, level = 0.95 }: Range, unit: string): string {
+  const [from = "", number = "", to = ""] = alike([low, mid, high], digitsOf(unit));
+  const said = level === 0.95 ? "" : `${100 * level}\u202f%: `;
+  return `${withUnit(number, unit)} (${said}${[...new Set([from, to])].join(" to ")})`;
 }
 
 /** From the least to the greatest: `37 to 46 C`, or `37 C` if that is the same. */
 export function span(values: readonly number[], unit: string): string {
   if (values.length === 0) return UNKNOWN;
-  const ends = [Math.min(...values), Math.max(...values)].map((end) => number(end, digitsOf(unit)));
+  const ends = alike([Math.min(...values), Math.max(...values)], digitsOf(unit));
   return withUnit([...new Set(ends)].join(" to "), unit);
 }
 

@@ -4,9 +4,9 @@ import type { App } from "../app";
 import { FONT, Sheet } from "../chart/canvas";
 import { saveButtons } from "../chart/save";
 import { type Drawn, stage } from "../chart/stage";
-import type { Bar, BarChart } from "../contract";
+import type { BarChart } from "../contract";
 import { csv } from "../data/csv";
-import { shortened, span, value } from "../data/format";
+import { shortened, span, UNKNOWN, value } from "../data/format";
 import { fold, h, svg, table } from "../dom";
 import { lineColor } from "../style/lines";
 import { colors, type Shade } from "../style/colors";
@@ -57,7 +57,7 @@ function figures(one: BarChart): HTMLElement {
   const rows = one.bars.map((bar) => [
     bar.label,
     value(bar.value, one.unit),
-    interval(bar, one.unit),
+    bar.range ? span([bar.range.low, bar.range.high], one.unit) : UNKNOWN,
     bar.runs,
     value(bar.power_w, "W"),
     value(bar.mb_s_per_w, ""),
@@ -66,10 +66,6 @@ function figures(one: BarChart): HTMLElement {
   return fold("The figures as a table", () => [
     table(`${one.title}: figures`, header, rows, numeric),
   ]);
-}
-
-function interval({ low, high }: Bar, unit: string): string {
-  return span(low === null || high === null ? [] : [low, high], unit);
 }
 
 interface Geometry {
@@ -143,10 +139,9 @@ class Bars implements Drawn {
           fill: color,
         }),
       );
-      const { low, high } = bar;
       let right = end;
-      if (low !== null && high !== null) {
-        const [a, b] = [scale(low), scale(high)];
+      if (bar.range) {
+        const [a, b] = [scale(bar.range.low), scale(bar.range.high)];
         right = Math.max(end, b);
         const whisker = `M${a} ${middle - 4}V${middle + 4}M${a} ${middle}H${b}M${b} ${middle - 4}V${middle + 4}`;
         drawn.append(
@@ -173,7 +168,7 @@ class Bars implements Drawn {
     const { bars, unit } = this.given;
     const longest = Math.max(...bars.map((bar) => Math.min(bar.label.length, 40)));
     const labels = rowLabels(width, longest, ROW);
-    const most = Math.max(1e-9, ...bars.map((bar) => Math.max(bar.value, bar.high ?? 0)));
+    const most = Math.max(1e-9, ...bars.map((bar) => Math.max(bar.value, bar.range?.high ?? 0)));
     const figure = 20 + 8 * Math.max(...bars.map((bar) => value(bar.value, unit).length));
     const plot = Math.max(40, width - labels.left - figure);
     return { labels, scale: (v) => labels.left + (Math.max(0, v) / most) * plot };
@@ -187,8 +182,8 @@ class Bars implements Drawn {
       given.bars.map((bar) => [
         bar.label,
         bar.value,
-        bar.low,
-        bar.high,
+        bar.range?.low,
+        bar.range?.high,
         bar.runs,
         bar.power_w,
         bar.mb_s_per_w,

@@ -78,13 +78,8 @@ function picked({ rows: all, told }: ComparisonSection, numbers: readonly number
 
 function chart(app: App, one: ComparisonSection): HTMLElement | null {
   if (one.drawn.length === 0) return null;
-  const found = one.drawn.map(({ row: number, name }) => {
-    const row = one.rows[number] as ComparisonRow;
-    const [low, high] = row.ci95_pct;
-    return { name, at: row.delta_pct ?? 0, low, high, verdict: row.verdict };
-  });
   const title = `Difference from ${words(one.by)} ${shortened(String(one.baseline), 60)}`;
-  return stage(new Deltas(app, title, found, () => rows(one)));
+  return stage(new Deltas(app, title, one.drawn, () => rows(one)));
 }
 
 function remarks({ notes, caveats }: ComparisonSection): HTMLElement | null {

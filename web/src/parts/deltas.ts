@@ -4,12 +4,13 @@ import type { App } from "../app";
 import { FONT, Sheet } from "../chart/canvas";
 import { saveButtons } from "../chart/save";
 import type { Drawn } from "../chart/stage";
+import type { Delta } from "../contract";
 import { fitted, number, signed } from "../data/format";
 import { h, svg } from "../dom";
 import { colors, type Shade } from "../style/colors";
 import { causeLook } from "../style/causes";
 import { shade } from "../style/theme";
-import { axisOf, type Delta } from "./delta_axis";
+import { axisOf } from "./delta_axis";
 import { extent, rowLabels } from "./row_labels";
 
 const ROW = 24;
@@ -102,8 +103,8 @@ export class Deltas implements Drawn {
           svg("title", {}, one.name.join(", ")),
         ),
       );
-      if (one.low !== null && one.high !== null) {
-        const [a, b] = [place.x(one.low), place.x(one.high)];
+      if (one.range) {
+        const [a, b] = [place.x(one.range.low), place.x(one.range.high)];
         drawn.append(
           svg("path", {
             d: `M${a} ${y - 4}V${y + 4}M${a} ${y}H${b}M${b} ${y - 4}V${y + 4}`,
@@ -118,7 +119,7 @@ export class Deltas implements Drawn {
           cx: place.x(one.at),
           cy: y,
           r: 4.5,
-          fill: one.low === null ? shades.paper : color,
+          fill: one.range ? color : shades.paper,
           stroke: color,
           "stroke-width": 1.5,
         }),

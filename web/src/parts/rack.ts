@@ -3,12 +3,11 @@
 import type { App } from "../app";
 import { csvButton } from "../chart/save";
 import { stage } from "../chart/stage";
-import type { RackDriveLine, RackEffect, RackMeasure, RackSection } from "../contract";
+import type { DeltaGroup, RackChart, RackDriveLine, RackSection } from "../contract";
 import { csv } from "../data/csv";
-import { capital, shortened, value, words } from "../data/format";
+import { capital, shortened, span, value } from "../data/format";
 import { fold, h, svg, table, unbroken } from "../dom";
 import { shade } from "../style/theme";
-import type { Delta } from "./delta_axis";
 import { Deltas } from "./deltas";
 import { MARKS, Picture } from "./rack_picture";
 
@@ -62,77 +61,34 @@ function go(drive: number): void {
   row?.focus({ preventScroll: true });
 }
 
-/** The effects of the places of a label, or of the drives of a model. */
-interface Group {
-  title: string;
-  found: Delta[];
-  why_unknown: string | null;
-}
-
-function deltaOf({ worse }: RackMeasure, name: string, effect: RackEffect | number): Delta {
-  if (typeof effect === "number") {
-    return { name: [name], at: effect, low: null, high: null, verdict: "same" };
-  }
-  const { value: at, low, high } = effect;
-  const isShown = high < 0 || low > 0;
-  const isWorse = high < 0 === (worse === "low");
-  return {
-    name: [name],
-    at,
-    low,
-    high,
-    verdict: isShown ? (isWorse ? "worse" : "better") : "same",
-  };
-}
-
-function placesOf(measure: RackMeasure): Group[] {
-  return measure.places.map(({ label, places, why_unknown }) => ({
-    title: words(label),
-    found: places.map(({ place, effect }) => deltaOf(measure, place, effect)),
-    why_unknown,
-  }));
-}
-
-function modelsOf(measure: RackMeasure): Group[] {
-  const models = [...new Set(measure.drives.map(({ model }) => model))];
-  return models.map((title) => ({
-    title,
-    found: measure.drives
-      .filter(({ model }) => model === title)
-      .map(({ drive, own, measured }) => deltaOf(measure, drive, own ?? measured)),
-    why_unknown: null,
-  }));
-}
-
 /** What places and drives do, with intervals. */
-function effectsOf(app: App, measure: RackMeasure | undefined): Node[] {
+function effectsOf(app: App, measure: RackChart | undefined): Node[] {
   if (!measure) return [];
-  const { sentence, unit } = measure;
-  const groups = (given: readonly Group[], title: (of: string) => string) =>
+  const { sentence, unit, places, models } = measure;
+  const groups = (given: readonly DeltaGroup[], title: (of: string) => string) =>
     given.map((group) => {
-      const known = group.found.length > 0;
+      const known = group.deltas.length > 0;
       const chart = () =>
-        stage(new Deltas(app, title(group.title), group.found, () => points(group), unit));
+        stage(new Deltas(app, title(group.title), group.deltas, () => points(group), unit));
       return [
         group.why_unknown && !sentence.includes(group.why_unknown)
           ? h("p", { class: "held" }, `${capital(group.title)}: ${group.why_unknown}.`)
           : null,
-        known && group.found.length > MOST_OPEN
-          ? fold(`${title(group.title)}: ${group.found.length} drives`, () => [chart()])
+        known && group.deltas.length > MOST_OPEN
+          ? fold(`${title(group.title)}: ${group.deltas.length} drives`, () => [chart()])
           : known
             ? chart()
             : null,
       ];
     });
-  const models = modelsOf(measure);
-  const hasIntervals = models.some(({ found }) => found.some(({ low }) => low !== null));
+  const hasIntervals = models.some(({ deltas }) => deltas.some(({ range }) => range));
   return [
     h("h2", { id: "rack-effects-title" }, "Place or drive"),
     h("p", { class: "summary" }, unbroken(sentence)),
     h(
       "div",
       {},
-      groups(placesOf(measure), (label) => `${capital(label)}: against the mean`),
+      groups(places, (label) => `${capital(label)}: against the mean`),
       h(
         "p",
         { class: "detail" },
@@ -198,14 +154,13 @@ function sparkline({ drive, line }: RackDriveLine, highest: number): Node {
   const x = (i: number) => (LINE.width * i) / Math.max(1, line.length - 1);
   const y = (v: number) => 1 + (LINE.height - 2) * (1 - v / highest);
   const d = line.map((v, i) => `${i ? "L" : "M"}${x(i).toFixed(1)} ${y(v).toFixed(1)}`).join("");
-  const [low, high] = [Math.min(...line), Math.max(...line)];
   return svg(
     "svg",
     {
       ...LINE,
       role: "img",
       class: "sparkline",
-      "aria-label": `${drive}: ${value(low, "")} to ${value(high, "MB/s")}`,
+      "aria-label": `${drive}: ${span(line, "MB/s")}`,
     },
     svg("path", { d, fill: "none", "stroke-width": 1.5 }),
   );
@@ -223,9 +178,9 @@ function rows({ rows: hosts, columns, measures, drives, tiles }: RackSection): s
   );
 }
 
-function points({ found }: Group): string[] {
+function points({ deltas }: DeltaGroup): string[] {
   return csv(
     ["name", "effect", "low", "high"],
-    found.map(({ name, at, low, high }) => [name[0], at, low, high]),
+    deltas.map(({ name, at, range }) => [name[0], at, range?.low, range?.high]),
   );
 }

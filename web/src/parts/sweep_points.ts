@@ -1,8 +1,8 @@
 // The points of a sweep: their numbers, and each in words.
 
 import type { App } from "../app";
-import type { SweepAxis, SweepColumn, SweepSection } from "../contract";
-import { capital, ranged, value } from "../data/format";
+import type { Range, SweepAxis, SweepColumn, SweepSection } from "../contract";
+import { capital, ranged, UNKNOWN, value } from "../data/format";
 import { onsetWords, surelyHolds, THROTTLES } from "./throttling";
 
 /** For each axis, the number of a value. */
@@ -106,7 +106,8 @@ export class SweepPoints {
   private outcome(at: number): string {
     const probability = this.get("throttles", at);
     if (probability === null) return "so hot that the drive cannot be there even at rest.";
-    const temperature = `${ranged(this.range("max_reported_temp", "c", at) ?? [0, 0, 0], "C")} at most`;
+    const hottest = this.range("max_reported_temp", "c", at);
+    const temperature = `${hottest ? ranged(hottest, "C") : UNKNOWN} at most`;
     const onset = this.range("onset", "s", at);
     if (surelyHolds(probability) || !onset) return `holds its full speed; ${temperature}.`;
     const depth = this.range("depth", "pct", at);
@@ -130,11 +131,11 @@ export class SweepPoints {
     return ` The exact engine ${verdict === "agrees" ? "agrees" : "does not agree"}: ${found}.`;
   }
 
-  /** Low, middle and high. */
-  private range(name: string, unit: string, at: number): [number, number, number] | null {
-    const [low, middle, high] = ["low", "mid", "high"].map((end) =>
+  private range(name: string, unit: string, at: number): Range | null {
+    const [low, mid, high] = ["low", "mid", "high"].map((end) =>
       this.get(`${name}_${end}_${unit}`, at),
     );
-    return low == null || middle == null || high == null ? null : [low, middle, high];
+    if (low == null || mid == null || high == null) return null;
+    return { low, mid, high, of: "drives", level: this.given.level };
   }
 }

@@ -1,5 +1,6 @@
 // How likely a drive throttles, and how bad it is.
 
+import type { Range } from "../contract";
 import { ranged, value } from "../data/format";
 
 /** A drive throttles if that is likelier than not. */
@@ -25,8 +26,8 @@ export function onsetShare(onset_s: number, earliest_s: number, duration_s: numb
   return 1 - Math.log(Math.max(onset_s, 1) / earliest_s) / all;
 }
 
-/** When it throttles: `throttles, 60 % likely, after 61 s (50 to 70)`. */
-export function onsetWords(probability: number, onset: readonly [number, number, number]): string {
+/** When it throttles: `throttles, 60 % likely, after 61 s (90 %: 50 to 70)`. */
+export function onsetWords(probability: number, onset: Range): string {
   const likely = probability > SURE.yes ? "" : `, ${value(100 * probability, "%")} likely,`;
   return `throttles${likely} after ${ranged(onset, "s")}`;
 }

@@ -133,14 +133,17 @@ function figure(app: App, { limit_c }: TwinSection, line: TwinLine): Figure {
     line: of,
     label: "",
   });
-  const limit = limit_c?.map((one) => level(one, line.end_s));
-  const [low, middle, high] = limit ?? [];
+  const limit = limit_c && {
+    low: level(limit_c.low, line.end_s),
+    mid: level(limit_c.mid, line.end_s),
+    high: level(limit_c.high, line.end_s),
+  };
   const traces: Trace[] = [
-    ...(low && high
+    ...(limit
       ? [
           band(
-            () => low,
-            () => high,
+            () => limit.low,
+            () => limit.high,
             3,
             LIMIT,
           ),
@@ -152,8 +155,8 @@ function figure(app: App, { limit_c }: TwinSection, line: TwinLine): Figure {
       2,
       HIDDEN,
     ),
-    ...(middle
-      ? [{ series: middle, style: LIMIT, kind: "line" as const, line: 3, label: "limit" }]
+    ...(limit
+      ? [{ series: limit.mid, style: LIMIT, kind: "line" as const, line: 3, label: "limit" }]
       : []),
     trace(line.hidden, 2, HIDDEN),
     trace(line.measured, 0, MEASURED),

@@ -66,7 +66,7 @@ function maps(app: App, given: CoolingMap): MapFigure {
 }
 
 function onset(given: CoolingMap): Quantity {
-  const known = given.onset_s.flatMap((one) => (one ? [one[1]] : []));
+  const known = given.onset_s.flatMap((one) => (one ? [one.mid] : []));
   const earliest = Math.max(1, Math.min(...known));
   return {
     title: "Throttles after",
@@ -79,7 +79,7 @@ function onset(given: CoolingMap): Quantity {
 }
 
 function depth(given: CoolingMap): Quantity {
-  const deepest = Math.max(1, ...given.depth_pct.map((one) => one?.[1] ?? 0));
+  const deepest = Math.max(1, ...given.depth_pct.map((one) => one?.mid ?? 0));
   return {
     title: "Speed lost in the worst minute",
     unit: "%",
@@ -97,7 +97,7 @@ function cell(
 ): Cell {
   const at = pointAt(given, column, row);
   const probability = given.throttles[at] ?? null;
-  const found = values[at]?.[1] ?? null;
+  const found = values[at]?.mid ?? null;
   const throttles = (probability ?? 1) >= THROTTLES;
   const isHot = probability !== null && throttles && found !== null;
   return {
@@ -109,11 +109,10 @@ function cell(
   };
 }
 
-function notes({ air_range_c, air_c, own_air, cliff }: CoolingMap): string[] {
-  const own = ranged([air_range_c[0], air_c[own_air] ?? 0, air_range_c[1]], "C");
+function notes({ air_range_c, cliff }: CoolingMap): string[] {
   return [
     "The resistance is that of the whole way from the board to the air. " +
-      `The air was ${own} by the fit: ` +
+      `The air was ${ranged(air_range_c, "C")} by the fit: ` +
       "how much warmer or cooler it gets is known better than its temperature.",
     ...(cliff ? [cliff] : []),
   ];
@@ -124,7 +123,7 @@ function table(given: CoolingMap): string[] {
   const rows = given.k_per_w.flatMap((resistance, row) =>
     given.air_c.map((air, column) => {
       const at = pointAt(given, column, row);
-      const three = (of: CoolingMap["onset_s"]) => of[at] ?? [null, null, null];
+      const three = (of: CoolingMap["onset_s"]) => [of[at]?.low, of[at]?.mid, of[at]?.high];
       return [
         given.place,
         air,

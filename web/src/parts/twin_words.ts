@@ -48,7 +48,7 @@ function outcome(given: CoolingMap, at: number): string {
     const hottest = value(given.max_temp_c[at] ?? 0, "C");
     return `does not throttle in ${duration(given.duration_s)}; ${hottest} by its own sensor at most.`;
   }
-  return `${onsetWords(probability, onset)}: ${loss(given, left[1], depth[1])}.`;
+  return `${onsetWords(probability, onset)}: ${loss(given, left.mid, depth.mid)}.`;
 }
 
 function loss({ full_mb_s, cliff }: CoolingMap, left: number, depth: number): string {

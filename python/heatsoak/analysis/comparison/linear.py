@@ -13,22 +13,12 @@ from numpy.typing import NDArray
 from scipy import special
 
 from heatsoak.analysis.series import Array
+from heatsoak.ranges import USUAL_LEVEL, Covers, Range, tails
 
 #: A quantile is found by halving: this often.
 _HALVINGS = 30
 #: Smaller singular values are nothing, and so are smaller parts of a sum.
 _ZERO, _NO_PART = 1e-9, 1e-6
-#: Of intervals.
-LEVEL = 0.95
-
-
-@dataclass(frozen=True)
-class Effect:
-    """An estimate with its 95 % interval, in the unit of the values."""
-
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -60,10 +50,13 @@ class Mixture:
         below = self.below(np.zeros(len(self.at)))
         return np.asarray(2 * np.minimum(below, 1 - below))
 
-    def effects(self, level: float = LEVEL) -> list[Effect]:
+    def ranges(self, of: Covers, level: float = USUAL_LEVEL) -> list[Range]:
         """Return each quantity with its interval, of so much of the probability."""
-        ends = self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
-        return [Effect(*map(float, one)) for one in zip(self.middle, *ends, strict=True)]
+        ends = np.transpose([self.quantile(share) for share in tails(level)])
+        return [
+            Range.around(float(mid), (float(low), float(high)), of, level)
+            for mid, (low, high) in zip(self.middle, ends, strict=True)
+        ]
 
     def quantile(self, share: float | Array) -> Array:
         """Return the value of each quantity that `share` (of each) of the probability is below."""

@@ -7,6 +7,7 @@ from pydantic import BaseModel
 from heatsoak.analysis.definitions import Direction
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Label
+from heatsoak.ranges import Range
 
 Bounds = tuple[float | None, float | None]
 ComparisonVerdict = Literal[
@@ -15,6 +16,18 @@ ComparisonVerdict = Literal[
 Tone = Literal["better", "worse", "mixed", "alike"]
 #: What a confidence interval covers: these runs, further runs of the same, or further conditions.
 IntervalOf = Literal["this run", "runs", "conditions"]
+
+
+def bounds_of(known: Range | None) -> Bounds:
+    """Return the ends of an interval; both None if there is none."""
+    return (None, None) if known is None else (known.low, known.high)
+
+
+def _range(mid: float | None, bounds: Bounds, of: IntervalOf | None) -> Range | None:
+    low, high = bounds
+    if mid is None or low is None or high is None or of is None:
+        return None
+    return Range.around(mid, (low, high), of)
 
 
 class NotAlikeError(UsageError):
@@ -102,6 +115,16 @@ class ComparisonRow(BaseModel):
     better_by_pct: float | None = None
     definition: str | None = None
     steps: list[str] = []
+
+    @property
+    def change(self) -> Range | None:
+        """`delta` with its interval, if there is one."""
+        return _range(self.delta, self.ci95, self.interval_of)
+
+    @property
+    def change_pct(self) -> Range | None:
+        """`delta_pct` likewise."""
+        return _range(self.delta_pct, self.ci95_pct, self.interval_of)
 
     @property
     def measured(self) -> tuple[str, str, str, str]:

@@ -8,9 +8,14 @@ from itertools import combinations
 import numpy as np
 
 from heatsoak.analysis.comparison.measures import Measure
-from heatsoak.analysis.comparison.model import Bounds, ComparisonRow, ComparisonVerdict, Ranked
+from heatsoak.analysis.comparison.model import (
+    ComparisonRow,
+    ComparisonVerdict,
+    Ranked,
+    bounds_of,
+)
 from heatsoak.analysis.comparison.pairing import PairedStep, Stratum
-from heatsoak.analysis.comparison.spread import Difference, Estimate, Spread, holm
+from heatsoak.analysis.comparison.spread import Difference, GroupMean, Spread, holm
 from heatsoak.analysis.definitions import METRICS, MIN_DROP, SAME_ONSET_RATIO, Direction, Metric
 from heatsoak.analysis.likeness import LENGTH_TOLERANCE
 from heatsoak.protocol import Label
@@ -18,7 +23,6 @@ from heatsoak.words import number_text
 
 #: At a p value of this or more, no difference is shown.
 SIGNIFICANCE = 0.05
-_NONE: Bounds = (None, None)
 
 Cells = dict[int, dict[Label, list[Measure]]]
 
@@ -62,16 +66,17 @@ def _rows(
 ) -> Iterator[ComparisonRow]:
     baseline, *others = groups
     spread = Spread(cells, metric.scale)
-    found: list[tuple[Label, list[int], Estimate, Estimate, Difference | None]] = []
+    found: list[tuple[Label, list[int], GroupMean, GroupMean, Difference | None]] = []
     for group in others:
         numbers = [number for number, there in cells.items() if group in there]
         if not numbers:
             continue
-        one, two = spread.estimate(group, numbers), spread.estimate(baseline, numbers)
+        one, two = spread.mean(group, numbers), spread.mean(baseline, numbers)
         found.append((group, numbers, one, two, spread.difference(one, two)))
     adjusted = holm([d.p if d is not None else None for *_, d in found])
     for (group, numbers, one, two, difference), p_holm in zip(found, adjusted, strict=True):
-        has_interval = difference is not None and difference.ci95 is not None
+        interval = None if difference is None else difference.ci95
+        relative = None if difference is None else difference.share_ci95
         verdict = _verdict(metric, one, two, difference, p_holm)
         why = _why_neither(section, metric, (group, baseline), numbers, difference)
         better = metric.better if why is None else None
@@ -84,7 +89,7 @@ def _rows(
             baseline=two.value,
             value=one.value,
             delta_pct=_pct(difference.share) if difference is not None else None,
-            ci95_pct=_pct_bounds(difference),
+            ci95_pct=bounds_of(relative and relative.times(100)),
             runs=one.runs,
             protocol=section.protocol,
             model=section.model,
@@ -99,8 +104,8 @@ def _rows(
             baseline_at_least=two.bound if two.value is None else None,
             delta=difference.delta if difference is not None else None,
             delta_unit=metric.delta_unit or metric.unit,
-            ci95=(difference.ci95 or _NONE) if difference is not None else _NONE,
-            interval_of=spread.basis if has_interval else None,
+            ci95=bounds_of(interval),
+            interval_of=spread.basis if interval is not None else None,
             better=better,
             why_neither=why,
             better_by_pct=_better_by(better, difference),
@@ -125,8 +130,8 @@ def _pairs_higher(cells: Cells, group: Label, baseline: Label, numbers: list[int
 
 def _verdict(
     metric: Metric,
-    one: Estimate,
-    two: Estimate,
+    one: GroupMean,
+    two: GroupMean,
     difference: Difference | None,
     p_holm: float | None,
 ) -> ComparisonVerdict:
@@ -142,7 +147,7 @@ def _verdict(
     return _direction(metric, is_higher=difference.delta > 0)
 
 
-def _verdict_of_bounds(metric: Metric, one: Estimate, two: Estimate) -> ComparisonVerdict:
+def _verdict_of_bounds(metric: Metric, one: GroupMean, two: GroupMean) -> ComparisonVerdict:
     """If one group always fell and the other never did, that is a difference."""
     if one.value is None and two.value is None:
         apart = abs(one.bound - two.bound)
@@ -244,13 +249,6 @@ def _pct(share: float | None) -> float | None:
     return None if share is None else 100 * share
 
 
-def _pct_bounds(difference: Difference | None) -> Bounds:
-    if difference is None or difference.share_ci95 is None:
-        return _NONE
-    low, high = difference.share_ci95
-    return 100 * low, 100 * high
-
-
 def _shared(strata: Sequence[Stratum]) -> dict[str, Label | None]:
     """The conditions with the same value in all strata."""
     first = strata[0].conditions
@@ -300,19 +298,18 @@ def rank(
 def _rank(section: PairedStep, metric: Metric, cells: Cells, groups: list[Label]) -> list[Ranked]:
     spread = Spread(cells, metric.scale)
     sign = 1 if metric.better == "higher" else -1
-    estimates = {group: spread.estimate(group, list(cells)) for group in groups}
-    ahead = _shown_better(spread, estimates, sign)
+    means = {group: spread.mean(group, list(cells)) for group in groups}
+    ahead = _shown_better(spread, means, sign)
     seed = zlib.crc32(f"{section.step}/{metric.name}".encode())
-    draws = spread.draws(list(estimates.values()), np.random.default_rng([_SEED, seed]))
+    draws = spread.draws(list(means.values()), np.random.default_rng([_SEED, seed]))
     shares = None
     if draws is not None:
         best = np.argmax(sign * draws, axis=1)
         shares = np.bincount(best, minlength=len(groups)) / len(draws)
     ranked = []
-    for index, (group, estimate) in enumerate(estimates.items()):
+    for index, (group, mean) in enumerate(means.items()):
         better = [other for other in groups if (other, group) in ahead]
         worse = [other for other in groups if (group, other) in ahead]
-        interval = spread.interval(estimate)
         ranked.append(
             Ranked(
                 protocol=section.protocol,
@@ -323,9 +320,9 @@ def _rank(section: PairedStep, metric: Metric, cells: Cells, groups: list[Label]
                 group=group,
                 rank=1 + len(better),
                 ranks=(1 + len(better), len(groups) - len(worse)),
-                value=estimate.value,
-                value_at_least=estimate.bound if estimate.value is None else None,
-                ci95=interval if interval is not None else (None, None),
+                value=mean.value,
+                value_at_least=mean.bound if mean.value is None else None,
+                ci95=bounds_of(spread.range(mean)),
                 best_share=None if shares is None else float(shares[index]),
                 not_told_apart_from=[
                     o for o in groups if o != group and o not in better and o not in worse
@@ -333,15 +330,15 @@ def _rank(section: PairedStep, metric: Metric, cells: Cells, groups: list[Label]
                 pairs=len(cells),
             )
         )
-    return sorted(ranked, key=lambda each: (each.rank, -sign * estimates[each.group].bound))
+    return sorted(ranked, key=lambda each: (each.rank, -sign * means[each.group].bound))
 
 
 def _shown_better(
-    spread: Spread, estimates: dict[Label, Estimate], sign: int
+    spread: Spread, means: dict[Label, GroupMean], sign: int
 ) -> set[tuple[Label, Label]]:
     """Pairs in which the first is shown to be better than the second."""
-    pairs = list(combinations(estimates, 2))
-    differences = [spread.difference(estimates[one], estimates[two]) for one, two in pairs]
+    pairs = list(combinations(means, 2))
+    differences = [spread.difference(means[one], means[two]) for one, two in pairs]
     adjusted = holm([None if d is None else d.p for d in differences])
     ahead = set()
     for (one, two), difference, p in zip(pairs, differences, adjusted, strict=True):

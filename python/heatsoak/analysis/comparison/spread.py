@@ -18,6 +18,7 @@ from heatsoak.analysis.comparison.measures import DRAWS, Measure
 from heatsoak.analysis.comparison.model import IntervalOf
 from heatsoak.analysis.series import Array
 from heatsoak.protocol import Label
+from heatsoak.ranges import USUAL_LEVEL, Range, tails
 
 Scale = Literal["ratio", "difference"]
 #: A group's runs in each stratum, by the stratum's number.
@@ -28,7 +29,7 @@ _MIN_DEGREES = 2
 
 
 @dataclass(frozen=True)
-class Estimate:
+class GroupMean:
     """A group's mean over conditions.
 
     Attributes:
@@ -49,7 +50,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Difference:
-    """Two estimates compared; intervals are None if nothing is known about noise.
+    """Two means compared; intervals are None if nothing is known about noise.
 
     Attributes:
         delta: in the metric's unit.
@@ -60,14 +61,14 @@ class Difference:
     """
 
     delta: float
-    ci95: tuple[float, float] | None
+    ci95: Range | None
     share: float | None
-    share_ci95: tuple[float, float] | None
+    share_ci95: Range | None
     p: float | None
 
 
 class Spread:
-    """Estimates of one metric in one step, for all groups."""
+    """Means of one metric in one step, for all groups."""
 
     def __init__(self, cells: _Cells, scale: Scale) -> None:
         self._cells = cells
@@ -92,7 +93,7 @@ class Spread:
         elif all(m.draws is not None for _, _, ms in _flat(known) for m in ms):
             self.basis = "this run"
 
-    def estimate(self, group: Label, strata: Sequence[int]) -> Estimate:
+    def mean(self, group: Label, strata: Sequence[int]) -> GroupMean:
         """Return the group's mean over `strata`, all of which it has."""
         cells = [self._cells[number][group] for number in strata]
         known = [m.value for cell in cells for m in cell]
@@ -102,16 +103,16 @@ class Spread:
         if self.basis == "this run" and value is not None:
             per_cell = [_only(cell).draws for cell in cells]
             draws = np.mean([d for d in per_cell if d is not None], axis=0)
-            return Estimate(value, bound, float("nan"), 0, draws, runs)
+            return GroupMean(value, bound, float("nan"), 0, draws, runs)
         stdev, degrees = self._stdevs.get(group, (float("nan"), 0.0))
         parts = []
         for cell in cells:
             level = float(np.mean([m.bound for m in cell])) if self.scale == "ratio" else 1.0
             parts.append((stdev * level) ** 2 / len(cell))
         of_mean = float(np.sqrt(sum(parts))) / len(cells)
-        return Estimate(value, bound, of_mean, degrees, None, runs)
+        return GroupMean(value, bound, of_mean, degrees, None, runs)
 
-    def difference(self, one: Estimate, two: Estimate) -> Difference | None:
+    def difference(self, one: GroupMean, two: GroupMean) -> Difference | None:
         """Return the difference of `one` from `two`; None if one has no value."""
         if one.value is None or two.value is None:
             return None
@@ -119,57 +120,57 @@ class Spread:
         share = delta / two.value if two.value else None
         if one.draws is not None and two.draws is not None:
             return _by_draws(one.value, two.value, one.draws, two.draws)
-        if not (np.isfinite(one.stdev) and np.isfinite(two.stdev)):
+        if self.basis is None or not (np.isfinite(one.stdev) and np.isfinite(two.stdev)):
             return Difference(delta, None, share, None, None)
         degrees = one.degrees if self._is_shared else _welch(one, two)
-        quantile = _reach_of(degrees)
+        reach, base = _reach_of(degrees), two.value
         if self.scale == "ratio":
             log = np.log(one.value / two.value)
             stdev = float(np.hypot(one.stdev / one.value, two.stdev / two.value))
-            ends = np.exp([log - quantile * stdev, log + quantile * stdev]) - 1
+            low, high = (np.exp([log - reach * stdev, log + reach * stdev]) - 1).tolist()
             p = _two_sided(float(log), stdev, degrees)
-            share_ci = (float(ends[0]), float(ends[1]))
-            ci = (two.value * share_ci[0], two.value * share_ci[1])
-            return Difference(delta, ci, share, share_ci, p)
+            of_base = Range.around(delta / base, (low, high), self.basis)
+            return Difference(delta, of_base.times(base), share, of_base, p)
         stdev = float(np.hypot(one.stdev, two.stdev))
-        ci = (delta - quantile * stdev, delta + quantile * stdev)
-        relative = (ci[0] / two.value, ci[1] / two.value) if two.value > 0 else None
-        return Difference(delta, ci, share, relative, _two_sided(delta, stdev, degrees))
+        change = Range.around(delta, (delta - reach * stdev, delta + reach * stdev), self.basis)
+        p = _two_sided(delta, stdev, degrees)
+        relative = change.mapped(lambda value: value / base) if base > 0 else None
+        return Difference(delta, change, share, relative, p)
 
-    def draws(self, estimates: Sequence[Estimate], rng: np.random.Generator) -> Array | None:
-        """Return random values that the estimates might equally have had, one row per draw."""
-        if any(e.value is None for e in estimates):
+    def draws(self, means: Sequence[GroupMean], rng: np.random.Generator) -> Array | None:
+        """Return random values that the means might equally have had, one row per draw."""
+        if any(m.value is None for m in means):
             return None
-        if all(e.draws is not None for e in estimates):
-            return np.stack([e.bound + e.draws for e in estimates if e.draws is not None], axis=1)
-        if not all(np.isfinite(e.stdev) for e in estimates):
+        if all(m.draws is not None for m in means):
+            return np.stack([m.bound + m.draws for m in means if m.draws is not None], axis=1)
+        if not all(np.isfinite(m.stdev) for m in means):
             return None
         # one chi-squared for all: with two groups, their difference then has Welch's t
-        total = sum(e.stdev**2 for e in estimates)
-        shares = sum(e.stdev**4 / e.degrees for e in estimates)
-        degrees = estimates[0].degrees if self._is_shared or not shares else total**2 / shares
+        total = sum(m.stdev**2 for m in means)
+        shares = sum(m.stdev**4 / m.degrees for m in means)
+        degrees = means[0].degrees if self._is_shared or not shares else total**2 / shares
         swell = np.sqrt(degrees / rng.chisquare(degrees, size=(DRAWS, 1)))
-        normal = rng.standard_normal((DRAWS, len(estimates))) * swell
-        values = np.array([e.bound for e in estimates])
-        stdevs = np.array([e.stdev for e in estimates])
+        normal = rng.standard_normal((DRAWS, len(means))) * swell
+        values = np.array([m.bound for m in means])
+        stdevs = np.array([m.stdev for m in means])
         if self.scale == "ratio":
             return np.asarray(values * np.exp(normal * stdevs / values))
         return np.asarray(values + normal * stdevs)
 
-    def interval(self, estimate: Estimate) -> tuple[float, float] | None:
-        """Return the 95 % interval of one estimate."""
-        if estimate.value is None:
+    def range(self, mean: GroupMean) -> Range | None:
+        """Return a mean with its interval, if there is one."""
+        if mean.value is None or self.basis is None:
             return None
-        if estimate.draws is not None:
-            low, high = np.quantile(estimate.value + estimate.draws, [0.025, 0.975])
-            return float(low), float(high)
-        if not np.isfinite(estimate.stdev):
+        if mean.draws is not None:
+            return Range.around(mean.value, _ends(mean.value + mean.draws), self.basis)
+        if not np.isfinite(mean.stdev):
             return None
-        reach = _reach_of(estimate.degrees) * estimate.stdev
+        reach = _reach_of(mean.degrees) * mean.stdev
+        ends = mean.value - reach, mean.value + reach
         if self.scale == "ratio":
-            factor = float(np.exp(reach / estimate.value))
-            return estimate.value / factor, estimate.value * factor
-        return estimate.value - reach, estimate.value + reach
+            factor = float(np.exp(reach / mean.value))
+            ends = mean.value / factor, mean.value * factor
+        return Range.around(mean.value, ends, self.basis)
 
     def _between_runs(self) -> dict[Label, tuple[float, float]]:
         """Standard deviation of a run, and its degrees of freedom, for each group."""
@@ -225,7 +226,7 @@ def _only(measures: Sequence[Measure]) -> Measure:
     return measure
 
 
-def _welch(one: Estimate, two: Estimate) -> float:
+def _welch(one: GroupMean, two: GroupMean) -> float:
     if one.stdev == two.stdev == 0:
         return min(one.degrees, two.degrees)
     parts = (one.stdev**4 / one.degrees) + (two.stdev**4 / two.degrees)
@@ -243,20 +244,25 @@ def _two_sided(delta: float, stdev: float, degrees: float) -> float:
 def _by_draws(one: float, two: float, noise_one: Array, noise_two: Array) -> Difference:
     delta = one - two
     moved = delta + noise_one - noise_two
-    low, high = (float(end) for end in np.quantile(moved, [0.025, 0.975]))
-    share = share_ci = None
+    low, high = _ends(moved)
+    share = relative = None
     if two > 0:
+        share = delta / two
         ratios = (one + noise_one) / np.maximum(two + noise_two, 1e-9 * two) - 1
-        ends = np.quantile(ratios, [0.025, 0.975])
-        share, share_ci = delta / two, (float(ends[0]), float(ends[1]))
+        relative = Range.around(share, _ends(ratios), "this run")
     # identical draws leave no doubt; otherwise p cannot be smaller than one draw can show
     beyond = min(float(np.mean(moved <= 0)), float(np.mean(moved >= 0)))
     p = min(1.0, 2 * beyond) if low == high else min(1.0, max(2 * beyond, 1 / DRAWS))
-    return Difference(delta, (low, high), share, share_ci, p)
+    return Difference(delta, Range.around(delta, (low, high), "this run"), share, relative, p)
+
+
+def _ends(draws: Array) -> tuple[float, float]:
+    low, high = np.quantile(draws, tails(USUAL_LEVEL))
+    return float(low), float(high)
 
 
 def _reach_of(degrees: float) -> float:
     """How many standard errors a 95 % interval of Student's t reaches to each side."""
     from scipy.special import stdtrit  # takes long to import, and few commands compare
 
-    return float(stdtrit(degrees, 0.975))
+    return float(stdtrit(degrees, tails(USUAL_LEVEL)[1]))

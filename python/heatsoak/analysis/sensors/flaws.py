@@ -8,7 +8,7 @@ import numpy as np
 from heatsoak.analysis.definitions import USUALLY_THROTTLING_C
 from heatsoak.analysis.sensors.readings import TemperatureReadings, ThermalLog
 from heatsoak.analysis.series import Array
-from heatsoak.words import kelvin_text, number_text, seconds_text, temp_text, temps_text
+from heatsoak.words import kelvin_text, number_text, seconds_text, span_text, temp_text, temps_text
 
 #: The fewest readings from which a temperature is called stuck.
 _STUCK_READINGS = 30
@@ -133,7 +133,7 @@ def _jumps(values: Array, before: int) -> str:
 def wrong_unit(readings: TemperatureReadings, _: ThermalLog) -> Flaw | None:
     """The unit is kelvins, Fahrenheit, or tenths or thousandths of a degree."""
     low, high = float(np.min(readings.values)), float(np.max(readings.values))
-    span = f"it reads {number_text(low, 1)} to {number_text(high, 1)}"
+    span = f"it reads {span_text((low, high))}"
     if low >= 250 and high <= 400 and low != high:
         in_c = temps_text((low - 273.15, high - 273.15))
         return Flaw(f"{span}: these look like kelvins, {in_c}")

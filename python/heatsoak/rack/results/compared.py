@@ -7,7 +7,6 @@ from typing import Literal
 
 import numpy as np
 
-from heatsoak.analysis.comparison.linear import Effect
 from heatsoak.rack.results.effects import EffectsFit, Observations
 from heatsoak.rack.results.reading import (
     MEASURES,
@@ -17,14 +16,14 @@ from heatsoak.rack.results.reading import (
     Tested,
     columns_of,
 )
+from heatsoak.ranges import Range
 from heatsoak.report.rack import (
     DriveEffect,
     PlaceDifferences,
     PlaceEffect,
-    RackEffect,
     RackMeasure,
 )
-from heatsoak.words import capital, listed, number_text, plain
+from heatsoak.words import capital, interval_text, listed, number_text, plain, range_text
 
 UNKNOWN_MODEL = "unknown model"
 #: Places are those of each model if they would differ so much between models by this chance.
@@ -39,7 +38,7 @@ class RunSpread:
         probability: that the runs of any drive of a rack are as far apart by chance.
     """
 
-    own: Effect
+    own: Range
     others: float
     probability: float
 
@@ -136,25 +135,15 @@ def told(one: Compared) -> RackMeasure:
     return found.model_copy(update={"sentence": _sentence(one, found)})
 
 
-def shown(measure: DriveMeasure, effect: Effect) -> RackEffect:
-    """Return an effect in the unit of the measure."""
-    return RackEffect(
-        value=measure.shown(effect.value),
-        low=measure.shown(effect.low),
-        high=measure.shown(effect.high),
-    )
+def _shown(measure: DriveMeasure, effect: Range | None) -> Range | None:
+    return None if effect is None else effect.mapped(measure.shown)
 
 
-def _shown(measure: DriveMeasure, effect: Effect | None) -> RackEffect | None:
-    return None if effect is None else shown(measure, effect)
-
-
-def _widest(measure: DriveMeasure, effect: Effect | None) -> RackEffect | None:
+def _widest(measure: DriveMeasure, effect: Range | None) -> Range | None:
     """How much the worst is worse than the best: of a factor, the share that it lacks."""
     if effect is None or not measure.is_ratio:
         return _shown(measure, effect)
-    low, value, high = (-measure.shown(-one) for one in (effect.low, effect.value, effect.high))
-    return RackEffect(value=value, low=low, high=high)
+    return effect.mapped(lambda value: -measure.shown(-value))
 
 
 def _differences(one: Compared, label: str, share_pct: float | None) -> PlaceDifferences:
@@ -164,7 +153,7 @@ def _differences(one: Compared, label: str, share_pct: float | None) -> PlaceDif
     return PlaceDifferences(
         label=label,
         places=[
-            PlaceEffect(place=place, effect=shown(one.measure, effects[place]))
+            PlaceEffect(place=place, effect=effects[place].mapped(one.measure.shown))
             for place in sorted(effects, key=natural)
         ],
         widest=_widest(one.measure, one.fit.widest(label)),
@@ -199,14 +188,14 @@ def _parts(fit: EffectsFit) -> dict[str, float]:
     """The variance due to each label, to the drives and to runs, where all of it can be told."""
     if fit.drive_sd is None:
         return {}
-    parts = {"drive": fit.drive_sd.value**2}
+    parts = {"drive": fit.drive_sd.mid**2}
     if fit.run_sd is not None:
-        parts["run"] = fit.run_sd.value**2
+        parts["run"] = fit.run_sd.mid**2
     for label in fit.labels:
         found = fit.places(label)
         if found is None:
             return {}
-        effects = [effect.value for effect in found]
+        effects = [effect.mid for effect in found]
         # of a normal law, an interval of 95 % is 3.92 standard deviations wide
         chance = [((effect.high - effect.low) / 3.92) ** 2 for effect in found]
         parts[f"place {label}"] = max(0.0, float(np.mean(np.square(effects)) - np.mean(chance)))
@@ -239,10 +228,10 @@ def _drives(one: Compared) -> list[DriveEffect]:
     ]
 
 
-def deviation(one: Compared, drive: str) -> Effect | None:
+def deviation(one: Compared, drive: str) -> Range | None:
     """Return how far a drive that was set aside is from what the others suggest, if they do."""
     shift = one.fit.shift(one.seen.only(drive))
-    return None if shift is None else shift.effects()[0]
+    return None if shift is None else shift.ranges("drives")[0]
 
 
 def _mean(
@@ -260,21 +249,8 @@ def _of_places(one: Compared) -> dict[str, float] | None:
         if found is None:
             return None
         effects = dict(zip(one.fit.levels(label), found, strict=True))
-        total += [effects[place].value for place in column]
+        total += [effects[place].mid for place in column]
     return {name: _mean(total, seen.drives, name) for name in dict.fromkeys(seen.drives)}
-
-
-def number(value: float) -> str:
-    """Return an effect's size in two digits."""
-    return number_text(abs(value), 2)
-
-
-def interval(effect: RackEffect) -> str:
-    """Return ``12 to 24``, of an effect whose sign is said in words."""
-    low, high = sorted((abs(effect.low), abs(effect.high)))
-    if effect.low < 0 < effect.high:
-        return f"{number_text(effect.low, 2)} to {number_text(effect.high, 2)}"
-    return f"{number(low)} to {number(high)}"
 
 
 UNIT_WORDS = {"%": "%", "pp": "percentage points", "K": "K"}
@@ -288,18 +264,18 @@ def _sentence(one: Compared, found: RackMeasure) -> str:
         (wide, place) for place in found.places if (wide := place.widest) and wide.high >= least
     ]
     by_place = [
-        f"by up to {number(wide.value)} {unit} between {_many(place.label)} "
-        f"({interval(wide)}{_worst(place, found.worse, is_by_model=one.seen.is_by_model)})"
-        for wide, place in sorted(widest, key=lambda pair: -pair[0].value)
+        f"by up to {number_text(wide.mid, 2)} {unit} between {_many(place.label)} "
+        f"({interval_text(wide)}{_worst(place, found.worse, is_by_model=one.seen.is_by_model)})"
+        for wide, place in sorted(widest, key=lambda pair: -pair[0].mid)
     ]
     parts = [f"{one.measure.name} in {step} differs {listed(by_place)}"] if by_place else []
     subject = "" if by_place else f"{one.measure.name} in {step}: "
     if found.drive_sd is not None:
-        amount = f"{number(found.drive_sd.value)} {unit} ({interval(found.drive_sd)})"
+        amount = range_text(found.drive_sd, unit)
         noise = "" if found.run_sd else ", the noise of single runs included"
         parts.append(f"drives of one model differ by {amount}, one standard deviation{noise}")
     if found.run_sd is not None:
-        parts.append(f"repeated runs differ by {number(found.run_sd.value)} {unit}")
+        parts.append(f"repeated runs differ by {number_text(found.run_sd.mid, 2)} {unit}")
     if one.aside:
         parts.append(f"unlike the others and left out: {listed(one.aside)}")
     parts += dict.fromkeys(place.why_unknown for place in found.places if place.why_unknown)
@@ -310,7 +286,7 @@ def _sentence(one: Compared, found: RackMeasure) -> str:
 def _worst(of: PlaceDifferences, worse: Literal["low", "high"], *, is_by_model: bool) -> str:
     """Which place is worse than the mean of all, if one is beyond chance."""
     sign = 1 if worse == "high" else -1
-    last = max(of.places, key=lambda one: sign * one.effect.value)
+    last = max(of.places, key=lambda one: sign * one.effect.mid)
     if min(sign * last.effect.low, sign * last.effect.high) <= 0:
         return ""
     model, by_model, place = last.place.rpartition(" in ")

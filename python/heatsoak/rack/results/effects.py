@@ -25,16 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from heatsoak.analysis.comparison.linear import (
-    LEVEL,
-    Design,
-    Effect,
-    Laws,
-    Mixture,
-    dummies,
-    weights_of,
-)
+from heatsoak.analysis.comparison.linear import Design, Laws, Mixture, dummies, weights_of
 from heatsoak.analysis.series import Array
+from heatsoak.ranges import USUAL_LEVEL, Covers, Range, tails
 
 
 @dataclass(frozen=True)
@@ -240,12 +233,12 @@ class EffectsFit:
         """Return the places of a label."""
         return self._levels[key]
 
-    def places(self, key: str) -> list[Effect] | None:
+    def places(self, key: str) -> list[Range] | None:
         """Return what each place does against the mean of all; None if that cannot be told.
 
         Where models have places of their own, the mean is that of the model's.
         """
-        return self._effects(key, self._against_mean(key), LEVEL)
+        return self._effects(key, self._against_mean(key))
 
     def _against_mean(self, key: str) -> Array:
         alike = self._is_alike(key)
@@ -259,7 +252,7 @@ class EffectsFit:
         of = dict(zip(self._seen.columns[key], self._seen.models, strict=True))
         return np.asarray([[float(of[one] == of[two]) for two in levels] for one in levels])
 
-    def widest(self, key: str) -> Effect | None:
+    def widest(self, key: str) -> Range | None:
         """Return the largest difference between places.
 
         The interval holds for the largest one, whichever it is: that of each pair is widened
@@ -272,21 +265,18 @@ class EffectsFit:
         rows = np.zeros((len(pairs), len(self._levels[key])))
         for row, (i, j) in zip(rows, pairs, strict=True):
             row[i], row[j] = 1.0, -1.0
-        found = self._effects(key, rows, 1 - (1 - LEVEL) / len(pairs))
+        found = self._effects(key, rows, 1 - (1 - USUAL_LEVEL) / len(pairs))
         if found is None:
             return None
-        lows = [max(one.low, -one.high, 0.0) for one in found]
-        return Effect(
-            max(abs(one.value) for one in found),
-            max(lows),
-            max(max(one.high, -one.low) for one in found),
-        )
+        sizes = [one.size for one in found]
+        ends = max(0.0, *(one.low for one in sizes)), max(max(one.high, -one.low) for one in sizes)
+        return Range.around(max(one.mid for one in sizes), ends, "drives")
 
-    def _effects(self, key: str, weights: Array, level: float) -> list[Effect] | None:
+    def _effects(self, key: str, weights: Array, level: float = USUAL_LEVEL) -> list[Range] | None:
         if not self.can_tell:
             return None
         found, told = self._sums(self._rows(key, weights))
-        return found.effects(level) if told.all() else None
+        return found.ranges("drives", level) if told.all() else None
 
     def _rows(self, key: str, weights: Array) -> Array:
         """The weights of a label's places among those of all fixed effects."""
@@ -296,7 +286,7 @@ class EffectsFit:
         ]
         return np.hstack(parts)
 
-    def drives(self) -> dict[str, Effect] | None:
+    def drives(self) -> dict[str, Range] | None:
         """Return what each drive does against its model (best linear unbiased predictions).
 
         Without repeated runs, nothing tells the drive's own part of a deviation: the intervals
@@ -309,16 +299,16 @@ class EffectsFit:
             "dp,gpq,dq->dg", self._by_drive, self._laws.inverse, self._by_drive, optimize=True
         )
         if not self.has_repeats:
-            reach = special.stdtrit(self._laws.df, (1 + LEVEL) / 2) * self._laws.noise
+            reach = special.stdtrit(self._laws.df, tails(USUAL_LEVEL)[1]) * self._laws.noise
             own = _SHARES * left
             ends = reach * np.sqrt(_SHARES * (1 - _SHARES) + _SHARES**2 * spread)
-            lows, highs = (own - ends).min(axis=1), (own + ends).max(axis=1)
-            found = [Effect(*map(float, one)) for one in zip(left[:, 0], lows, highs, strict=True)]
-            return dict(zip(self._drives, found, strict=True))
+            lows, highs = (own - ends).min(axis=1).tolist(), (own + ends).max(axis=1).tolist()
+            whole = zip(self._drives, left[:, 0].tolist(), lows, highs, strict=True)
+            return {name: Range.around(mid, (a, b), "drives") for name, mid, a, b in whole}
         shrink = self._shrink.T
         scale = np.sqrt(shrink + shrink**2 * spread) * self._laws.noise
         predicted = Mixture(shrink * left, scale, self._laws.weight, self._laws.df)
-        return dict(zip(self._drives, predicted.effects(), strict=True))
+        return dict(zip(self._drives, predicted.ranges("drives"), strict=True))
 
     @property
     def knows_drives(self) -> bool:
@@ -326,23 +316,21 @@ class EffectsFit:
         return self.can_tell and self._has_random
 
     @cached_property
-    def drive_sd(self) -> Effect | None:
+    def drive_sd(self) -> Range | None:
         """The standard deviation of drives of one model; with the noise, without repeated runs."""
         if not self.knows_drives:
             return None
-        return self._deviation(np.sqrt(self._ratio) if self.has_repeats else np.ones(1))
+        return self._deviation(np.sqrt(self._ratio) if self.has_repeats else np.ones(1), "drives")
 
     @cached_property
-    def run_sd(self) -> Effect | None:
+    def run_sd(self) -> Range | None:
         """The standard deviation of repeated runs; None if nothing was repeated."""
-        return self._deviation(np.ones(len(self._ratio))) if self.has_repeats else None
+        return self._deviation(np.ones(len(self._ratio)), "runs") if self.has_repeats else None
 
-    def _deviation(self, factor: Array) -> Effect:
-        low, middle, high = (
-            self._deviation_quantile(factor, share)
-            for share in ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
-        )
-        return Effect(middle, low, high)
+    def _deviation(self, factor: Array, of: Covers) -> Range:
+        low, high = tails(USUAL_LEVEL)
+        low, mid, high = (self._deviation_quantile(factor, share) for share in (low, 0.5, high))
+        return Range(low, mid, high, of)
 
     def _deviation_quantile(self, factor: Array, share: float) -> float:
         """The quantile of factor x noise, whose square is left / chi-square given the ratio."""

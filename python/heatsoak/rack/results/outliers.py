@@ -20,19 +20,16 @@ from dataclasses import replace
 import numpy as np
 from scipy import special
 
-from heatsoak.analysis.comparison.linear import LEVEL, Effect
 from heatsoak.rack.results.compared import (
     UNIT_WORDS,
     Compared,
     RunSpread,
     deviation,
-    interval,
-    number,
-    shown,
 )
 from heatsoak.rack.results.effects import EffectsFit
+from heatsoak.ranges import USUAL_LEVEL, Range, tails
 from heatsoak.report.rack import RackOutlier
-from heatsoak.words import listed, plain
+from heatsoak.words import interval_text, listed, number_text, plain
 
 #: Of fewer drives, nobody can say which one is unlike the others.
 MIN_DRIVES = 4
@@ -94,13 +91,14 @@ def _without_varying(one: Compared, looked_at: int) -> Compared:
         chance = float(special.fdtrc(df[most], of_others[1], (sd / others) ** 2))
         probability = min(1.0, chance * len(able) * looked_at * 2 ** (tried + 1))
         is_far = sd >= max(one.measure.smallest, _MIN_TIMES_APART * others)
-        if probability >= 1 - LEVEL or not is_far:
+        if probability >= 1 - USUAL_LEVEL or not is_far:
             break
         low, high = (
             math.sqrt(power[most] / float(special.chdtri(df[most], share)))
-            for share in ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+            for share in tails(USUAL_LEVEL)
         )
-        varies[most] = RunSpread(Effect(sd, low, high), others, probability)
+        own = Range.around(sd, (low, high), "runs")
+        varies[most] = RunSpread(own, others, probability)
     return replace(one, fit=EffectsFit(seen.without(varies)), varies=varies) if varies else one
 
 
@@ -131,7 +129,7 @@ def _without_unlike(one: Compared, looked_at: int) -> Compared:
             break  # too few would be left to tell its places
         looks = len(left) * looked_at * 2 ** (len(tried) + 1)
         tried.append((drive, min(1.0, float(shift.chance()[0]) * looks)))
-        if tried[-1][1] < 1 - LEVEL:
+        if tried[-1][1] < 1 - USUAL_LEVEL:
             unlike = len(tried)
         fit = others
     named = dict(tried[:unlike])
@@ -143,8 +141,8 @@ def _without_unlike(one: Compared, looked_at: int) -> Compared:
         drive: probability
         for drive, probability in named.items()
         if (found := deviation(aside, drive)) is not None
-        and abs(found.value) >= one.measure.smallest
-        and (is_by_model or not has_models or _is_off_in_its_place(one, drive, found.value))
+        and abs(found.mid) >= one.measure.smallest
+        and (is_by_model or not has_models or _is_off_in_its_place(one, drive, found.mid))
     }
     if not far:
         return one
@@ -172,7 +170,7 @@ def outliers(found: Sequence[Compared], where: dict[str, str]) -> list[RackOutli
 def _unlike(one: Compared, drive: str, where: dict[str, str]) -> RackOutlier:
     own = deviation(one, drive)
     assert own is not None  # it was set aside because the others can tell
-    is_worse = (own.value < 0) == (one.measure.worse == "low")
+    is_worse = (own.mid < 0) == (one.measure.worse == "low")
     found = _named(one, drive, where, own, one.unlike[drive], is_worse=is_worse)
     return found.model_copy(update={"sentence": sentence([amount(found)], found.step)})
 
@@ -181,10 +179,11 @@ def _varying(one: Compared, drive: str, where: dict[str, str]) -> RackOutlier:
     spread, measure = one.varies[drive], one.measure
     found = _named(one, drive, where, spread.own, spread.probability, is_worse=True)
     unit = UNIT_WORDS[measure.unit]
-    own, others = number(found.deviation.value), number(measure.shown(spread.others))
+    own = number_text(found.deviation.mid, 2)
+    others = number_text(measure.shown(spread.others), 2)
     text = (
         f"its {measure.name} in {plain(found.step)} varies by {own} {unit} from run to run "
-        f"({interval(found.deviation)}), that of other drives by {others} {unit}"
+        f"({interval_text(found.deviation)}), that of other drives by {others} {unit}"
     )
     return found.model_copy(update={"sentence": text, "varies": True})
 
@@ -193,7 +192,7 @@ def _named(
     one: Compared,
     drive: str,
     where: dict[str, str],
-    own: Effect,
+    own: Range,
     probability: float,
     *,
     is_worse: bool,
@@ -205,7 +204,7 @@ def _named(
         step=one.row.step,
         measure=one.measure.id,
         unit=one.measure.unit,
-        deviation=shown(one.measure, own),
+        deviation=own.mapped(one.measure.shown),
         probability=probability,
         is_worse=is_worse,
         sentence="",
@@ -215,8 +214,8 @@ def _named(
 def amount(one: RackOutlier) -> str:
     """Return how far a drive deviates: ``14 % slower (9 to 19)``."""
     word = _WORDS[one.measure][0 if one.is_worse else 1]
-    size = f"{number(one.deviation.value)} {UNIT_WORDS[one.unit]}"
-    return f"{size} {word} ({interval(one.deviation)})"
+    size = one.deviation.size
+    return f"{number_text(size.mid, 2)} {UNIT_WORDS[one.unit]} {word} ({interval_text(size)})"
 
 
 def sentence(amounts: Sequence[str], step: str) -> str:

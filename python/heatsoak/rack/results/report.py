@@ -30,7 +30,7 @@ from heatsoak.report.rack import (
     RackReport,
     RackTestResult,
 )
-from heatsoak.words import listed, plain, signed_text
+from heatsoak.words import listed, plain, range_text, signed_text
 
 #: What is not to happen: as for ``analyze``, and drives that are worse than others of their model.
 Forbidden = Literal["throttle", "unknown", "outlier", "any"]
@@ -178,11 +178,10 @@ def _explained(drive: str, measures: Sequence[RackMeasure]) -> str | None:
     for one in measures:
         for found in one.drives if one.measure in SPEEDS else []:
             if found.drive == drive and found.of_place is not None and found.own is not None:
-                own, place = found.own, signed_text(found.of_place)
-                value, low, high = map(signed_text, (own.value, own.low, own.high))
+                own = range_text(found.own, "%", signed=True)
                 return (
-                    f"mean speed in {plain(one.step)}: {place} % by its place, {value} % ({low} "
-                    f"to {high}) by the drive itself"
+                    f"mean speed in {plain(one.step)}: {signed_text(found.of_place)} % by its "
+                    f"place, {own} by the drive itself"
                 )
     return None
 

@@ -13,13 +13,17 @@ from heatsoak.exporter.table import write_spreadsheet
 from heatsoak.output import Console, Text, lines, table_of
 from heatsoak.rack.results.compared import natural
 from heatsoak.rack.results.reading import HOST, MEASURES, Results
+from heatsoak.ranges import Range
 from heatsoak.recording.files import replacing
 from heatsoak.report import files
 from heatsoak.report.files import kind_of
 from heatsoak.report.outcomes import add_child, printable_lines
 from heatsoak.report.page.contract import (
+    Delta,
+    DeltaGroup,
     Headline,
     Page,
+    RackChart,
     RackDriveLine,
     RackSection,
     RackTile,
@@ -152,7 +156,7 @@ def _section(found: RackReport, rack: Results) -> RackSection:
         column_label=", ".join(map(plain, column_keys)),
         rows=rows,
         columns=columns,
-        measures=found.measures,
+        measures=[_chart(one) for one in found.measures],
         drives=[
             RackDriveLine(**dict(one), is_unlike=one.drive in unlike, line=lines[one.drive])
             for one in found.drives
@@ -167,6 +171,35 @@ def _section(found: RackReport, rack: Results) -> RackSection:
             for (row, column, drive), tests in sorted(tiles.items())
         ],
     )
+
+
+def _chart(of: RackMeasure) -> RackChart:
+    models: dict[str, list[Delta]] = {}
+    for one in of.drives:
+        at = one.measured if one.own is None else one.own.mid
+        models.setdefault(one.model, []).append(_delta(of, one.drive, at, one.own))
+    return RackChart(
+        **of.model_dump(include={"name", "unit", "value_unit", "worse", "sentence"}),
+        places=[
+            DeltaGroup(
+                title=plain(label.label),
+                deltas=[_delta(of, one.place, one.effect.mid, one.effect) for one in label.places],
+                why_unknown=label.why_unknown,
+            )
+            for label in of.places
+        ],
+        models=[
+            DeltaGroup(title=model, deltas=deltas, why_unknown=None)
+            for model, deltas in models.items()
+        ],
+    )
+
+
+def _delta(of: RackMeasure, name: str, at: float, known: Range | None) -> Delta:
+    verdict = "same"
+    if known is not None and known.has_sign:
+        verdict = "worse" if (at < 0) == (of.worse == "low") else "better"
+    return Delta(name=[name], at=at, range=known, verdict=verdict)
 
 
 def _place(test: RackTestResult, keys: Sequence[str]) -> str:

@@ -134,24 +134,22 @@ def _chart(
     spread = Spread({0: cells}, "difference")
     bars = []
     for color, members in groups.items():
-        estimate = spread.estimate(color, [0])
-        low, high = spread.interval(estimate) or (None, None)
+        mean = spread.mean(color, [0])
         watts = [one.power_w for one in members if one.power_w is not None]
         ratios = [one.mb_s_per_w for one in members if one.mb_s_per_w is not None]
         bars.append(
             Bar(
                 label=names.recordings[members[0].recording].setting,
                 recording=members[0].recording,
-                value=estimate.bound,
-                low=low,
-                high=high,
+                value=mean.bound,
+                range=spread.range(mean),
                 runs=len(members),
                 power_w=float(np.mean(watts)) if watts else None,
                 mb_s_per_w=float(np.mean(ratios)) if ratios else None,
             )
         )
     interval = {"runs": _OF_RUNS, "this run": _OF_NOISE}.get(spread.basis or "", _OF_NOTHING)
-    is_known = any(bar.low is not None for bar in bars)
+    is_known = any(bar.range is not None for bar in bars)
     return BarChart(
         id="",
         title=title,

@@ -12,9 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field
 import heatsoak
 from heatsoak.analysis import RecordingFindings
 from heatsoak.analysis.comparison import Comparison
+from heatsoak.ranges import FITTED_LEVEL, Range
 from heatsoak.recording import Status
 from heatsoak.report.comparison import ToldRow
-from heatsoak.report.rack import RackDrive, RackMeasure
+from heatsoak.report.rack import RackDrive
 
 
 class _Strict(BaseModel):
@@ -210,13 +211,12 @@ class MatrixSection(_Strict):
 
 
 class Bar(_Strict):
-    """A value with its 95 % confidence interval; low and high are None if unknown."""
+    """A value, with its interval if that is known."""
 
     label: str
     recording: int
     value: float
-    low: float | None
-    high: float | None
+    range: Range | None
     runs: int
     power_w: float | None = None
     mb_s_per_w: float | None = None
@@ -318,10 +318,6 @@ class PageRecording(_Strict):
     commands: list[str]
 
 
-#: Low, middle, high: the middle 90 % of what is likely.
-Range = tuple[float, float, float]
-
-
 class TwinLine(_Strict):
     """A recording, and what a twin makes of it; times are from the recording's start.
 
@@ -360,8 +356,8 @@ class CoolingMap(_Strict):
         workload: what is run, for `duration_s`.
         recordings: how many were made in the place; heat slowed the drive in `throttled` of them.
         full_mb_s: what it moves at first.
-        air_c: air at the drive, rising; `own_air` is the number of the place's own.
-        air_range_c: what the place's own air is with 90 %.
+        air_c: air at the drive, rising; `own_air` is the number of the place's own, which is known
+            as `air_range_c`.
         k_per_w: the resistance from the board to the air, likewise.
         cliff: where the drive slows down without any heat, in a sentence.
         throttles: the probability that heat slows it.
@@ -379,7 +375,7 @@ class CoolingMap(_Strict):
     full_mb_s: float
     air_c: list[float]
     own_air: int
-    air_range_c: tuple[float, float]
+    air_range_c: Range
     k_per_w: list[float]
     own_k_per_w: int
     cliff: str | None
@@ -455,6 +451,7 @@ class SweepSection(_Strict):
         rows: its cells; `shown` of them at once.
         checked: how far predictions are from the exact engine, in a sentence.
         duration_s: how long the load lasts, if that is the same at all points.
+        level: how much of what is likely lies between the columns ``low`` and ``high``.
         columns: by the names of the sweep's tables, those of the exact engine after ``exact_``. A
             point whose `throttles` is not known is impossible: the drive would run away without
             any load.
@@ -468,7 +465,51 @@ class SweepSection(_Strict):
     shown: int
     checked: str | None
     duration_s: float | None
+    level: float = FITTED_LEVEL
     columns: dict[str, SweepColumn]
+
+
+class Delta(_Strict):
+    """A difference in a chart, with its interval if that is known.
+
+    Attributes:
+        name: what it is of: step, drive model, metric and group, as far as they differ.
+        verdict: that of a row of a comparison; in a rack ``better``, ``worse`` or ``same``.
+    """
+
+    name: list[str]
+    at: float
+    range: Range | None
+    verdict: str
+
+
+class DeltaGroup(_Strict):
+    """What the places of a label do, or the drives of a model.
+
+    Attributes:
+        why_unknown: why what the places do cannot be told.
+    """
+
+    title: str
+    deltas: list[Delta]
+    why_unknown: str | None
+
+
+class RackChart(_Strict):
+    """A measure of a rack, and what places and drives do to it.
+
+    Attributes:
+        unit: of differences; `value_unit` is that of what was measured.
+        worse: which direction is worse.
+    """
+
+    name: str
+    unit: Literal["%", "pp", "K"]
+    value_unit: str
+    worse: Literal["low", "high"]
+    sentence: str
+    places: list[DeltaGroup]
+    models: list[DeltaGroup]
 
 
 class RackDriveLine(RackDrive):
@@ -503,21 +544,15 @@ class RackSection(_Strict):
     column_label: str
     rows: list[str]
     columns: list[str]
-    measures: list[RackMeasure]
+    measures: list[RackChart]
     drives: list[RackDriveLine]
     tiles: list[RackTile]
 
 
-class DrawnRow(_Strict):
-    """A row of a comparison in its chart.
-
-    Attributes:
-        row: its number.
-        name: what it is of: step, drive model, metric and group, as far as they differ.
-    """
+class DrawnRow(Delta):
+    """A row of a comparison in its chart, of this number; differences are in percent."""
 
     row: int
-    name: list[str]
 
 
 class ComparisonSection(Comparison):

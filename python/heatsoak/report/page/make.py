@@ -79,8 +79,15 @@ def _section(found: Comparison) -> ComparisonSection:
         shown=of(suited(over_all)),
         apart=of(apart),
         drawn=[
-            DrawnRow(row=places[id(row)], name=name)
+            DrawnRow(
+                row=places[id(row)],
+                name=name,
+                at=row.delta_pct,
+                range=row.change_pct,
+                verdict=row.verdict,
+            )
             for row, name in drawn(over_all, len(found.groups))
+            if row.delta_pct is not None
         ],
     )
 

@@ -13,12 +13,12 @@ from heatsoak.errors import UsageError
 from heatsoak.output import Progress
 from heatsoak.protocol import kind_of_condition
 from heatsoak.protocol.conditions import label_of
+from heatsoak.ranges import Range
 from heatsoak.recording import Recording
 from heatsoak.report.page.contract import (
     ChartSeries,
     CoolingMap,
     NamedValue,
-    Range,
     TwinLine,
     TwinSection,
 )
@@ -51,7 +51,7 @@ def _section(
         detail=f"{twin.model or twin.base}, fitted to {fitted} "
         f"in {counted(len(twin.places), 'place')}",
         told=twin.told,
-        limit_c=_rounded([limit.low, limit.value, limit.high], 1) if twin.throttled else None,
+        limit_c=limit.range.rounded(1) if twin.throttled else None,
         lines=lines,
         left_out=left_out,
         maps=maps,
@@ -192,7 +192,7 @@ def _map(twin: Twin, place: str, here: Sequence[TwinLine], progress: Progress | 
         full_mb_s=own.full_mb_s,
         air_c=[round(air.value + warming_k, 1) for warming_k in airs_k],
         own_air=own_air,
-        air_range_c=(round(air.low, 1), round(air.high, 1)),
+        air_range_c=air.range.rounded(1),
         k_per_w=[round(resistance.value * factor, 2) for factor in factors],
         own_k_per_w=own_factor,
         cliff=None if own.cliff is None else own.cliff.sentence,
@@ -201,7 +201,7 @@ def _map(twin: Twin, place: str, here: Sequence[TwinLine], progress: Progress | 
         depth_pct=[_range(point, "depth_pct", 1) for point in points],
         throttled_mb_s=[_range(point, "throttled_mb_s", 0) for point in points],
         max_temp_c=[
-            None if point is None else round(point.max_reported_temp_c[1], 1) for point in points
+            None if point is None else round(point.max_reported_temp_c.mid, 1) for point in points
         ],
     )
 
@@ -231,10 +231,5 @@ def _factors(own_k_per_w: float) -> tuple[list[float], int]:
 
 
 def _range(point: Prediction | None, name: str, digits: int) -> Range | None:
-    values = None if point is None else getattr(point, name)
-    return None if values is None else _rounded(values, digits)
-
-
-def _rounded(values: Sequence[float], digits: int) -> Range:
-    low, middle, high = (round(value, digits) for value in values)
-    return low, middle, high
+    of: Range | None = getattr(point, name, None)
+    return of and of.rounded(digits)
