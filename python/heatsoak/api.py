@@ -12,14 +12,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heatsoak import analysis
+from heatsoak import analysis, importer, recording
 from heatsoak.analysis import Findings
 from heatsoak.analysis.comparison import Comparison
 from heatsoak.analysis.comparison import compare as compare_recordings
 from heatsoak.analysis.consistency import WINDOW_S
 from heatsoak.catalog import Drive, load_drive
 from heatsoak.errors import UsageError, of_os_error
-from heatsoak.importer import Options, import_files, open_all, recording_of_frame
 from heatsoak.protocol import (
     Label,
     Protocol,
@@ -29,7 +28,6 @@ from heatsoak.protocol import (
     load,
     scaled,
 )
-from heatsoak.recording import InMemoryRecording, Recording, find_recordings
 from heatsoak.target import Place, parse_place
 
 if TYPE_CHECKING:
@@ -40,10 +38,10 @@ if TYPE_CHECKING:
 
 PathText = str | PathLike[str]
 #: A recording, or the path of recordings or of other tools' logs.
-Source = Recording | PathText
+Source = recording.Recording | PathText
 
 
-def open_recording(path: PathText, *, damaged: bool = False) -> Recording:
+def open_recording(path: PathText, *, damaged: bool = False) -> recording.Recording:
     """Return the recording in directory `path`; nothing is read but its ``recording.json``.
 
     Samples and events of one that was changed after it was made are read only with `damaged`.
@@ -51,19 +49,19 @@ def open_recording(path: PathText, *, damaged: bool = False) -> Recording:
     those), or if it cannot be read.
     """
     with _our_errors():
-        found = find_recordings(Path(path), damaged=damaged)
+        found = recording.find_recordings(Path(path), damaged=damaged)
     if len(found) > 1:
         raise UsageError(f"{path}: has {len(found)} recordings in it: heatsoak.open_all opens them")
     return found[0]
 
 
-def open_recordings(*paths: PathText) -> list[Recording]:
+def open_recordings(*paths: PathText) -> list[recording.Recording]:
     """Return the recordings at or below `paths`, and those that other tools' logs there are.
 
     Raises UsageError for what is neither, or cannot be read.
     """
     with _our_errors():
-        return open_all([Path(path) for path in paths])
+        return importer.open_all([Path(path) for path in paths])
 
 
 def read_log(
@@ -73,7 +71,7 @@ def read_log(
     shift_s: float | None = None,
     separate: bool = False,
     conditions: Mapping[str, Label] | None = None,
-) -> list[InMemoryRecording]:
+) -> list[recording.InMemoryRecording]:
     """Return the runs in other tools' logs as recordings, held in memory.
 
     Files of the same time become one recording, unless they are to be `separate`. `columns` says
@@ -83,9 +81,9 @@ def read_log(
     """
     mapping = [f"{column}={header}" for column, header in (columns or {}).items()]
     with _our_errors():
-        return import_files(
+        return importer.import_files(
             [Path(path) for path in paths],
-            Options.of(mapping, device),
+            importer.Options.of(mapping, device),
             conditions=dict(conditions or {}),
             shift_s=shift_s,
             joins=not separate,
@@ -98,7 +96,7 @@ def from_frame(
     name: str = "frame",
     conditions: Mapping[str, Label] | None = None,
     drive: Mapping[str, str | int] | None = None,
-) -> InMemoryRecording:
+) -> recording.InMemoryRecording:
     """Return samples that you hold as a recording in memory, to analyze, fit or save.
 
     `frame` has a recording's columns (docs/recording.md), `t_s` in s among them: rates such as
@@ -109,7 +107,7 @@ def from_frame(
     for what a recording does not have.
     """
     with _our_errors():
-        return recording_of_frame(frame, name, dict(conditions or {}), drive or {})
+        return importer.recording_of_frame(frame, name, dict(conditions or {}), drive or {})
 
 
 def analyze(*sources: Source | Iterable[Source], window_s: float = WINDOW_S) -> Findings:
@@ -215,7 +213,7 @@ def _subject(subject: "Twin | PathText") -> "Twin | Drive":
 def _workload(load: Source) -> "tuple[WorkloadStep | Demand, list[Before]]":
     from heatsoak import twin
 
-    if isinstance(load, Recording):
+    if isinstance(load, recording.Recording):
         return twin.demand_of_recording(load), []
     return twin.workload_of(os.fspath(load))
 
@@ -247,7 +245,7 @@ def run(
     scale: float = 1.0,
     output: PathText | None = None,
     resume: bool = False,
-) -> list[Recording]:
+) -> list[recording.Recording]:
     """Run a protocol on a simulated drive, and return the recordings: one for each cell.
 
     `protocol` is a bundled name, a file or a :class:`~heatsoak.protocol.Protocol`; `on` is
@@ -290,17 +288,21 @@ def _protocol(protocol: PathText | Protocol) -> Protocol:
     return protocol if isinstance(protocol, Protocol) else load(str(protocol))
 
 
-def _recordings(sources: Iterable[Source | Iterable[Source]]) -> list[Recording]:
+def _recordings(sources: Iterable[Source | Iterable[Source]]) -> list[recording.Recording]:
     """All recordings in the given order; paths beside each other are opened together.
 
     Logs of the same time become one recording only where they are opened together.
     """
-    found: list[Recording] = []
-    for is_open, group in groupby(_flat(sources), key=lambda one: isinstance(one, Recording)):
+    found: list[recording.Recording] = []
+    for is_open, group in groupby(
+        _flat(sources), key=lambda one: isinstance(one, recording.Recording)
+    ):
         if is_open:
-            found += [one for one in group if isinstance(one, Recording)]
+            found += [one for one in group if isinstance(one, recording.Recording)]
         else:
-            found += open_all([Path(one) for one in group if not isinstance(one, Recording)])
+            found += importer.open_all(
+                [Path(one) for one in group if not isinstance(one, recording.Recording)]
+            )
     if not found:
         raise UsageError("no recordings were given")
     return found
@@ -308,7 +310,7 @@ def _recordings(sources: Iterable[Source | Iterable[Source]]) -> list[Recording]
 
 def _flat(sources: Iterable[Source | Iterable[Source]]) -> Iterator[Source]:
     for one in sources:
-        if isinstance(one, (Recording, str, PathLike)):
+        if isinstance(one, (recording.Recording, str, PathLike)):
             yield one
         else:
             yield from one

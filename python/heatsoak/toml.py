@@ -7,7 +7,7 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from heatsoak.errors import UsageError, suggestion, without_prefix
+from heatsoak import errors
 from heatsoak.files import require_file
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -19,11 +19,11 @@ def toml_text(path: Path | str) -> str:
     try:
         return Path(path).read_text("utf-8-sig")  # editors of Windows put a mark in front
     except FileNotFoundError:
-        raise UsageError(f"{path}: there is no such file") from None
+        raise errors.UsageError(f"{path}: there is no such file") from None
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+        raise errors.UsageError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: is not a text file in UTF-8") from error
+        raise errors.UsageError(f"{path}: is not a text file in UTF-8") from error
 
 
 def toml_tables(text: str, name: str) -> dict[str, Any]:
@@ -31,11 +31,13 @@ def toml_tables(text: str, name: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{name}: is not valid TOML: {error}") from error
+        raise errors.UsageError(f"{name}: is not valid TOML: {error}") from error
     except RecursionError as error:
-        raise UsageError(f"{name}: is not read: its brackets are nested too deeply") from error
+        raise errors.UsageError(
+            f"{name}: is not read: its brackets are nested too deeply"
+        ) from error
     except (ValueError, OverflowError) as error:  # thousands of digits, a year 0
-        raise UsageError(f"{name}: has a number or date that is none: {error}") from error
+        raise errors.UsageError(f"{name}: has a number or date that is none: {error}") from error
 
 
 def toml_file(path: Path | str) -> dict[str, Any]:
@@ -50,7 +52,7 @@ def validated(
     try:
         return model.model_validate(data, context=dict(context or {}))
     except ValidationError as error:
-        raise UsageError(f"{name}: {explain(error, model)}") from error
+        raise errors.UsageError(f"{name}: {explain(error, model)}") from error
 
 
 def explain(error: ValidationError, model: type[BaseModel]) -> str:
@@ -62,10 +64,10 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
     if is_unknown:
         key = str(first["loc"][-1])
         where = f" in {place}" if place else ""
-        return f"unknown key '{key}'{where}{suggestion(key, known)}"
+        return f"unknown key '{key}'{where}{errors.suggestion(key, known)}"
     if first["type"] == "missing":
         return f"{place} is missing"
-    message = without_prefix(str(first["msg"]))
+    message = errors.without_prefix(str(first["msg"]))
     message = message[:1].lower() + message[1:]
     value = first.get("input")
     is_shown = isinstance(value, str | int | float) and repr(value) not in message

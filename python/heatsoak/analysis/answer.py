@@ -4,31 +4,12 @@ where some were asked for, it does not keep."""
 from collections.abc import Sequence
 from typing import Literal
 
-from heatsoak.analysis import advice
-from heatsoak.analysis.findings import (
-    WORST_FIRST,
-    Answer,
-    Episode,
-    RecordingFindings,
-    StepFindings,
-    Verdict,
-)
+from heatsoak import words
+from heatsoak.analysis import advice, findings
 from heatsoak.analysis.names import Names
 from heatsoak.analysis.unloaded import by_own_count, counted_before
 from heatsoak.protocol.conditions import phrase
 from heatsoak.recording.meta import RecordingMeta
-from heatsoak.words import (
-    amount_text,
-    capital,
-    duration_text,
-    kelvin_text,
-    listed,
-    number_text,
-    rate_text,
-    seconds_text,
-    share_text,
-    temp_text,
-)
 
 #: So many reasons are told.
 _MAX_REASONS = 3
@@ -37,7 +18,7 @@ _PROBABLY = 0.5
 #: Below this share a cause that is named is probable.
 _CERTAIN = 0.95
 #: What lowers throughput, as the subject or the reason of a sentence.
-CAUSE_WORDS: dict[Verdict, str] = {
+CAUSE_WORDS: dict[findings.Verdict, str] = {
     "thermal": "heat",
     "spare-area": "its spare area ran out",
     "write-cache": "its write cache was full",
@@ -63,7 +44,7 @@ _LONG_BURST_S = 600.0
 _FIRMWARE = "switch it off and on, and look for newer firmware: its temperature sensor is stuck"
 
 
-def answer_of(recording: RecordingFindings, meta: RecordingMeta) -> Answer:
+def answer_of(recording: findings.RecordingFindings, meta: RecordingMeta) -> findings.Answer:
     """Return the answer of one recording, as it was read."""
     answer = _answer_of(recording, meta)
     before = [] if answer.throttles == "yes" else counted_before(recording.counted)
@@ -71,7 +52,7 @@ def answer_of(recording: RecordingFindings, meta: RecordingMeta) -> Answer:
     return answer.model_copy(update={"because": because})
 
 
-def _answer_of(recording: RecordingFindings, meta: RecordingMeta) -> Answer:
+def _answer_of(recording: findings.RecordingFindings, meta: RecordingMeta) -> findings.Answer:
     judged = [step for step in recording.steps if step.why_unknown is None or step.episodes]
     open_ = [step for step in recording.steps if leaves_heat_open(step)]
     if not judged and (counted := by_own_count(recording)) is not None:
@@ -90,18 +71,18 @@ def _answer_of(recording: RecordingFindings, meta: RecordingMeta) -> Answer:
     return _does_not(judged, recording, meta)
 
 
-def answer_of_unread(why: str) -> Answer:
+def answer_of_unread(why: str) -> findings.Answer:
     """Return the answer of a recording that was not judged since it was changed."""
-    return Answer(
+    return findings.Answer(
         throttles="cannot-tell",
         sentence=f"{_CANNOT_TELL}{why}.",
         next="take it from a copy, or make it again; --damaged reads what can be read",
     )
 
 
-def left_open(read: Answer, standing: Sequence[str]) -> Answer:
+def left_open(read: findings.Answer, standing: Sequence[str]) -> findings.Answer:
     """Return an answer as it was read, which what was not read for certain leaves open."""
-    return Answer(
+    return findings.Answer(
         throttles="cannot-tell",
         sentence=f"{_CANNOT_TELL}{standing[0]}. As read: "
         f"{read.sentence[:1].lower()}{read.sentence[1:]}",
@@ -110,13 +91,15 @@ def left_open(read: Answer, standing: Sequence[str]) -> Answer:
     )
 
 
-def answer_of_all(recordings: Sequence[RecordingFindings], names: Names) -> Answer:
+def answer_of_all(
+    recordings: Sequence[findings.RecordingFindings], names: Names
+) -> findings.Answer:
     """Return the answer of several recordings together, which have these names."""
     if len(recordings) == 1:
         return recordings[0].answer
     touched = [any("recording" in it.touches for it in one.reservations) for one in recordings]
     changed = f"Changed after they were made: {sum(touched)} of {len(recordings)} recordings. "
-    throttles = min((one.answer.throttles for one in recordings), key=WORST_FIRST.index)
+    throttles = min((one.answer.throttles for one in recordings), key=findings.WORST_FIRST.index)
     named = zip(recordings, names.recordings, strict=True)
     hit = [(one, name) for one, name in named if one.answer.throttles == throttles]
     of = f"{len(hit)} of {len(recordings)} recordings"
@@ -138,11 +121,11 @@ def answer_of_all(recordings: Sequence[RecordingFindings], names: Names) -> Answ
     throttled = [step for step in worst.steps if step.throttles]
     if throttled and worst.answer.next != _FIRMWARE:
         told = f"{_what_heat_did(_worst(throttled))}."
-    sentence = f"{start}. {capital(where)}: {told}"
+    sentence = f"{start}. {words.capital(where)}: {told}"
     return worst.answer.model_copy(update={"sentence": sentence})
 
 
-def _doubt_of_all(recordings: Sequence[RecordingFindings]) -> str:
+def _doubt_of_all(recordings: Sequence[findings.RecordingFindings]) -> str:
     """What the recordings in which the drive does not throttle leave open, for their sentence."""
     slow = sum(any(step.begun_slow for step in one.steps) for one in recordings)
     warming = sum(any(step.still_warming_k for step in one.steps) for one in recordings)
@@ -153,7 +136,7 @@ def _doubt_of_all(recordings: Sequence[RecordingFindings]) -> str:
     return "".join(f"; in {count} of them it {what}" for count, what in doubts if count)
 
 
-def _badness(recording: RecordingFindings) -> float:
+def _badness(recording: findings.RecordingFindings) -> float:
     """How bad a recording is among those with the same answer: how slow, or else how hot."""
     if recording.answer.throttles == "not-loaded":
         return (recording.unloaded and recording.unloaded.max_temp_c) or 0.0
@@ -161,7 +144,7 @@ def _badness(recording: RecordingFindings) -> float:
     return max(map(loss, recording.steps), default=0.0)
 
 
-def leaves_heat_open(step: StepFindings) -> bool:
+def leaves_heat_open(step: findings.StepFindings) -> bool:
     """Return whether a step may have been slowed by heat."""
     if step.hot_from_start is not None:
         return True
@@ -170,29 +153,31 @@ def leaves_heat_open(step: StepFindings) -> bool:
     return bool(_open_falls(step))
 
 
-def _open_falls(step: StepFindings) -> list[Episode]:
+def _open_falls(step: findings.StepFindings) -> list[findings.Episode]:
     """The falls that heat may have caused, or something else."""
     return [one for one in step.episodes if _is_open(one)]
 
 
-def _is_open(episode: Episode) -> bool:
+def _is_open(episode: findings.Episode) -> bool:
     return episode.cause == "unknown" and not episode.excludes_heat
 
 
-def _depth(episode: Episode) -> float:
+def _depth(episode: findings.Episode) -> float:
     return episode.depth_pct
 
 
-def _loss(step: StepFindings) -> float:
+def _loss(step: findings.StepFindings) -> float:
     return max([ep.depth_pct for ep in step.episodes] + [step.slowed_by_heat_pct or 0.0])
 
 
-def _heat_loss(step: StepFindings) -> float:
+def _heat_loss(step: findings.StepFindings) -> float:
     by_heat = [episode.depth_pct for episode in step.episodes if episode.cause == "thermal"]
     return max([*by_heat, step.slowed_by_heat_pct or 0.0])
 
 
-def _throttles(throttled: Sequence[StepFindings], seen: int, meta: RecordingMeta) -> Answer:
+def _throttles(
+    throttled: Sequence[findings.StepFindings], seen: int, meta: RecordingMeta
+) -> findings.Answer:
     step = _worst(throttled)
     worst, next_ = _worst_by_heat(step), advice.against("thermal", meta)
     if step.counted is not None:
@@ -208,20 +193,20 @@ def _throttles(throttled: Sequence[StepFindings], seen: int, meta: RecordingMeta
     sentence = f"{start}{also}: {_what_heat_did(step)}."
     if step.counted is not None and step.deepest is not None:
         sentence += _besides(step.deepest)
-    return Answer(throttles="yes", sentence=sentence, because=because, next=next_)
+    return findings.Answer(throttles="yes", sentence=sentence, because=because, next=next_)
 
 
-def _worst(throttled: Sequence[StepFindings]) -> StepFindings:
+def _worst(throttled: Sequence[findings.StepFindings]) -> findings.StepFindings:
     """The step that heat cost most; what only the drive's counters tell comes last."""
     return max(throttled, key=lambda step: (_heat_loss(step), step.counted is None))
 
 
-def _worst_by_heat(step: StepFindings) -> Episode | None:
+def _worst_by_heat(step: findings.StepFindings) -> findings.Episode | None:
     falls = [episode for episode in step.episodes if episode.cause == "thermal"]
     return max(falls, key=_depth, default=None)
 
 
-def _what_heat_did(step: StepFindings) -> str:
+def _what_heat_did(step: findings.StepFindings) -> str:
     """How heat slowed a step: its deepest fall, what it counted, or that it was always slow."""
     worst = _worst_by_heat(step)
     named = _named(step)
@@ -231,10 +216,12 @@ def _what_heat_did(step: StepFindings) -> str:
 
 
 def _does_not(
-    judged: Sequence[StepFindings], recording: RecordingFindings, meta: RecordingMeta
-) -> Answer:
+    judged: Sequence[findings.StepFindings],
+    recording: findings.RecordingFindings,
+    meta: RecordingMeta,
+) -> findings.Answer:
     temps_c = [step.max_temp_c for step in judged if step.max_temp_c is not None]
-    hot = f", at {temp_text(max(temps_c))} at most" if temps_c else ""
+    hot = f", at {words.temp_text(max(temps_c))} at most" if temps_c else ""
     warming = _still_warming(judged)
     worst = max((step.deepest for step in judged if step.deepest), key=_depth, default=None)
     if worst is None:
@@ -242,7 +229,7 @@ def _does_not(
         held = f"{steps} held {'its' if len(judged) == 1 else 'their'} speed"
         bound = [step for step in judged if step.verdict == "limited-by-host"]
         if bound:
-            return Answer(
+            return findings.Answer(
                 throttles="no",
                 sentence=f"Did not throttle{hot}; the host limits {_named(bound[0])}{warming}.",
                 because=list(bound[0].why[:_MAX_REASONS]),
@@ -252,9 +239,9 @@ def _does_not(
         next_ = advice.load_for_longer(meta) if warming else recording.no_temp
         begun = next((f"; {step.begun_slow}" for step in judged if step.begun_slow), "")
         sentence = f"Did not throttle: {held}{hot}{begun}{warming}."
-        return Answer(throttles="no", sentence=sentence, because=said, next=next_)
+        return findings.Answer(throttles="no", sentence=sentence, because=said, next=next_)
     step = next(step for step in judged if worst in step.episodes)
-    return Answer(
+    return findings.Answer(
         throttles="no",
         sentence=f"{_BUT}{_fell(worst, _named(step))}: {_cause(worst)}{warming}.",
         because=_reasons(worst),
@@ -262,21 +249,21 @@ def _does_not(
     )
 
 
-def _still_warming(judged: Sequence[StepFindings]) -> str:
+def _still_warming(judged: Sequence[findings.StepFindings]) -> str:
     """What the hottest step that was still warming leaves open, for the end of a sentence."""
     warming = [step for step in judged if step.still_warming_k is not None]
     if not warming:
         return ""
     step = max(warming, key=lambda step: step.max_temp_c or 0.0)
-    by = kelvin_text(round(step.still_warming_k or 0.0))
+    by = words.kelvin_text(round(step.still_warming_k or 0.0))
     return f"; the drive was still warming when {_named(step)} ended, by {by} in the last third"
 
 
-def _cause(episode: Episode) -> str:
+def _cause(episode: findings.Episode) -> str:
     """The cause in words, with its doubt; of an unknown one, the two likeliest."""
     if episode.cause != "unknown":
         is_certain = episode.cause == "thermal" or episode.confidence >= _CERTAIN
-        doubt = "" if is_certain else f"probably ({share_text(episode.confidence)}) "
+        doubt = "" if is_certain else f"probably ({words.share_text(episode.confidence)}) "
         return doubt + CAUSE_WORDS[episode.cause]
     two = _likeliest(episode)[:2]
     is_likely = sum(episode.likelihoods[cause] for cause in two) >= _PROBABLY
@@ -285,12 +272,12 @@ def _cause(episode: Episode) -> str:
     return f"{not_heat}{maybe} " + " or ".join(CAUSE_WORDS[cause] for cause in two)
 
 
-def _cannot_tell(unknown: Sequence[StepFindings], meta: RecordingMeta) -> Answer:
+def _cannot_tell(unknown: Sequence[findings.StepFindings], meta: RecordingMeta) -> findings.Answer:
     step = max(unknown, key=_loss)
     worst, deepest = max(_open_falls(step), key=_depth, default=None), step.deepest
     if worst is not None and step.hot_from_start is None and not step.is_uneven:
         known = "" if deepest is None or _is_open(deepest) else _besides(deepest)
-        return Answer(
+        return findings.Answer(
             throttles="cannot-tell",
             sentence=f"{_open_cause(worst)}: {_fell(worst, _named(step))}.{known}",
             because=_reasons(worst),
@@ -299,7 +286,7 @@ def _cannot_tell(unknown: Sequence[StepFindings], meta: RecordingMeta) -> Answer
     why = step.hot_from_start or step.why_unknown or "; ".join(step.why)
     later = "" if deepest is None else _besides(deepest, "Later" if step.hot_from_start else "")
     even = advice.load_evenly(meta) if step.is_uneven else advice.start_cool(meta)
-    return Answer(
+    return findings.Answer(
         throttles="cannot-tell",
         sentence=f"Cannot tell whether {_named(step)} was throttled: {why}.{later}",
         because=[] if deepest is None else _reasons(deepest),
@@ -307,40 +294,44 @@ def _cannot_tell(unknown: Sequence[StepFindings], meta: RecordingMeta) -> Answer
     )
 
 
-def _open_cause(episode: Episode) -> str:
+def _open_cause(episode: findings.Episode) -> str:
     """What slows a drive that heat may slow: the likeliest, and what it cannot be told from."""
     shares = episode.likelihoods
     heat = shares.get("thermal", 0.0)
     if heat < _PROBABLY or not episode.shows_heat:
         return "Cannot tell whether heat or something else slows the drive"
-    return f"Probably heat ({share_text(heat)}), or else {CAUSE_WORDS[_likeliest(episode)[0]]}"
+    return (
+        f"Probably heat ({words.share_text(heat)}), or else {CAUSE_WORDS[_likeliest(episode)[0]]}"
+    )
 
 
-def _likeliest(episode: Episode) -> list[Verdict]:
+def _likeliest(episode: findings.Episode) -> list[findings.Verdict]:
     """The causes other than heat, the likeliest first."""
     shares = episode.likelihoods
     known = [cause for cause in shares if cause in CAUSE_WORDS and cause != "thermal"]
     return sorted(known, key=lambda cause: -shares[cause])
 
 
-def _not_judged(recording: RecordingFindings, meta: RecordingMeta) -> Answer:
+def _not_judged(recording: findings.RecordingFindings, meta: RecordingMeta) -> findings.Answer:
     reasons = dict.fromkeys(step.why_unknown for step in recording.steps if step.why_unknown)
     was_idle = not recording.steps or set(reasons) <= {"nothing was moved"}
     if was_idle:
         unloaded = recording.unloaded
         if unloaded is not None and unloaded.longest_burst_s is not None:
-            longest = duration_text(unloaded.longest_burst_s)
+            longest = words.duration_text(unloaded.longest_burst_s)
             is_long = unloaded.longest_burst_s >= _LONG_BURST_S
             too = "in samples too far apart" if is_long else "too short"
-            return Answer(
+            return findings.Answer(
                 throttles="cannot-tell",
-                sentence=f"{_CANNOT_TELL}it worked in bursts of {longest} at "
-                f"most, {amount_text(unloaded.bursts_gb, 'GB')} in all{unloaded.text}, {too} to "
-                "show it.",
+                sentence=(
+                    f"{_CANNOT_TELL}it worked in bursts of {longest} at most, "
+                    f"{words.amount_text(unloaded.bursts_gb, 'GB')} in all{unloaded.text}, {too} "
+                    "to show it."
+                ),
                 because=unloaded.reasons[:_MAX_REASONS],
                 next="log every second" if is_long else advice.LOAD_IT,
             )
-        return Answer(
+        return findings.Answer(
             throttles="not-loaded",
             sentence=f"The drive was never loaded{'' if unloaded is None else unloaded.text}, so "
             "nothing could throttle.",
@@ -348,19 +339,19 @@ def _not_judged(recording: RecordingFindings, meta: RecordingMeta) -> Answer:
             next=advice.LOAD_IT,
         )
     temps_c = [step.max_temp_c for step in recording.steps if step.max_temp_c is not None]
-    return Answer(
+    return findings.Answer(
         throttles="cannot-tell",
         sentence=f"{_CANNOT_TELL}{'; '.join(list(reasons)[:2])}.",
-        because=[f"it was at {temp_text(max(temps_c))} at most"] if temps_c else [],
+        because=[f"it was at {words.temp_text(max(temps_c))} at most"] if temps_c else [],
         next=advice.measure_it(meta),
     )
 
 
-def _named(step: StepFindings) -> str:
+def _named(step: findings.StepFindings) -> str:
     return f"'{step.step}'"
 
 
-def _fell(episode: Episode, what: str) -> str:
+def _fell(episode: findings.Episode, what: str) -> str:
     """``'writes' fell by 64 %, from 1,480 to 533 MB/s, after 283 s, at 78 C``."""
     levels, verb = "", "fell"
     for before, during, unit in (
@@ -369,22 +360,28 @@ def _fell(episode: Episode, what: str) -> str:
         (episode.before_lat_us, episode.during_lat_us, "µs an I/O"),
     ):
         if before is not None and during is not None:
-            levels = f", from {number_text(before, 2)} to {number_text(during, 2)} {unit}"
+            levels = (
+                f", from {words.number_text(before, 2)} to {words.number_text(during, 2)} {unit}"
+            )
             verb = "slowed" if before < during else "fell"
-    temp = "" if episode.temp_c_at_onset is None else f", at {temp_text(episode.temp_c_at_onset)}"
+    temp = (
+        ""
+        if episode.temp_c_at_onset is None
+        else f", at {words.temp_text(episode.temp_c_at_onset)}"
+    )
     swings = " again and again" if episode.oscillates else ""
     return (
         f"{what} {verb}{swings} by {episode.depth_text}{levels}, after "
-        f"{duration_text(episode.onset_s)}{temp}"
+        f"{words.duration_text(episode.onset_s)}{temp}"
     )
 
 
-def _besides(episode: Episode, when: str = "") -> str:
+def _besides(episode: findings.Episode, when: str = "") -> str:
     """Another fall and its cause, as a sentence of its own."""
     return f" {when or 'Besides,'} {_fell(episode, 'it')}: {_cause(episode)}."
 
 
-def _reasons(episode: Episode) -> list[str]:
+def _reasons(episode: findings.Episode) -> list[str]:
     """The strongest evidence for the cause; for an unknown one, for what is likeliest."""
     found = []
     for line in episode.evidence:
@@ -394,7 +391,7 @@ def _reasons(episode: Episode) -> list[str]:
     return found[:_MAX_REASONS]
 
 
-def _probe(episode: Episode) -> str | None:
+def _probe(episode: findings.Episode) -> str | None:
     open_ = [line for line in episode.evidence if line.startswith("open: ")]
     return open_[-1].removeprefix("open: ") if open_ else None
 
@@ -405,14 +402,16 @@ Forbidden = Literal["throttle", "unknown", "any"]
 
 
 def why_failed(
-    found: RecordingFindings, forbidden: Forbidden | None, fail_below_mb_s: float | None
+    found: findings.RecordingFindings, forbidden: Forbidden | None, fail_below_mb_s: float | None
 ) -> list[str]:
     """Return which of the limits a recording does not keep, in words; none if it keeps all."""
     reasons = []
     for step in found.steps:
         mean = step.mean_mb_s
         if fail_below_mb_s is not None and mean is not None and mean < fail_below_mb_s:
-            reasons.append(f"{step.step}: {rate_text(mean)} is below {rate_text(fail_below_mb_s)}")
+            reasons.append(
+                f"{step.step}: {words.rate_text(mean)} is below {words.rate_text(fail_below_mb_s)}"
+            )
         falls = forbidden == "any" and step.episodes
         if falls or (forbidden in ("throttle", "any") and step.may_have_throttled):
             reasons.append(f"{step.step} {what_happened(step)}")
@@ -421,11 +420,13 @@ def why_failed(
             reasons.append("nothing tells whether it throttles")
         unknown = [step.step for step in found.steps if step.is_unknown]
         if unknown:
-            reasons.append(f"nothing tells what slowed {listed(unknown)}, or whether anything did")
+            reasons.append(
+                f"nothing tells what slowed {words.listed(unknown)}, or whether anything did"
+            )
     return reasons
 
 
-def what_happened(step: StepFindings) -> str:
+def what_happened(step: findings.StepFindings) -> str:
     """Return what a step that falls or is slow does, to follow its name."""
     if step.counted is not None:
         return f"throttles by its own count ({step.counted})"
@@ -434,4 +435,4 @@ def what_happened(step: StepFindings) -> str:
     heat = [episode for episode in step.episodes if episode.cause == "thermal"]
     first = (heat or step.episodes)[0]
     verb = "throttles" if heat else "falls"
-    return f"{verb} after {seconds_text(first.onset_s)}, by {first.depth_text}"
+    return f"{verb} after {words.seconds_text(first.onset_s)}, by {first.depth_text}"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsoak._core import pelt_mean_var
-from heatsoak.analysis.findings import Consistency, IopsPercentiles, LatencySummary, RateLevel
+from heatsoak.analysis import findings
 from heatsoak.analysis.rounds import steady_state
 from heatsoak.analysis.series import Array, RateSeries
 from heatsoak.analysis.view import StepView
@@ -109,7 +109,7 @@ _MAX_BINS = 4096
 _MIN_INDEPENDENT = 4.0
 
 
-def rate_levels(seconds: PerSecond) -> tuple[list[RateLevel], int]:
+def rate_levels(seconds: PerSecond) -> tuple[list[findings.RateLevel], int]:
     """Return the levels of a window's rates, ascending, and how often it changed between them.
 
     A single level if they scatter around one value; none without rates.
@@ -121,7 +121,7 @@ def rate_levels(seconds: PerSecond) -> tuple[list[RateLevel], int]:
     for start, end in seconds.runs(labels):
         lengths_s[labels[start]].append((end - start) * seconds.each_s)
     levels = [
-        RateLevel(
+        findings.RateLevel(
             iops=float(np.median(seconds.values[labels == label])),
             share=float(np.mean(labels == label)),
             dwell_s=float(np.median(each_s)),
@@ -303,7 +303,7 @@ def _alike_from(values: Array, edges: list[int]) -> int:
     return start
 
 
-def step_consistency(view: StepView, window_s: float = WINDOW_S) -> Consistency | None:
+def step_consistency(view: StepView, window_s: float = WINDOW_S) -> findings.Consistency | None:
     """Return how steady a step is over its last `window_s`, or over all of a shorter step.
 
     None unless at least two whole seconds of IOPS, or of bytes with a known block size, were
@@ -327,7 +327,7 @@ def step_consistency(view: StepView, window_s: float = WINDOW_S) -> Consistency 
     return found
 
 
-def consistency(series: RateSeries, window_s: float = WINDOW_S) -> Consistency | None:
+def consistency(series: RateSeries, window_s: float = WINDOW_S) -> findings.Consistency | None:
     """Return mean and standard deviation of the I/Os of each second in the last `window_s`.
 
     `series` is in IOPS. If the series is shorter than the window, all of it counts, and the
@@ -340,7 +340,7 @@ def consistency(series: RateSeries, window_s: float = WINDOW_S) -> Consistency |
     if len(seconds.values) < 2:
         return None
     levels, changes = rate_levels(seconds)
-    return Consistency(
+    return findings.Consistency(
         window_s=seconds.window_s,
         mean_iops=seconds.mean,
         stdev_iops=seconds.stdev,
@@ -354,10 +354,10 @@ def consistency(series: RateSeries, window_s: float = WINDOW_S) -> Consistency |
     )
 
 
-def _percentiles(rates: Array) -> IopsPercentiles:
+def _percentiles(rates: Array) -> findings.IopsPercentiles:
     shares = {"min": 0, "p1": 0.01, "p5": 0.05, "p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1}
     values = np.quantile(rates, list(shares.values())).tolist()
-    return IopsPercentiles(**dict(zip(shares, values, strict=True)))
+    return findings.IopsPercentiles(**dict(zip(shares, values, strict=True)))
 
 
 def _block_bytes(view: StepView) -> int | None:
@@ -366,7 +366,7 @@ def _block_bytes(view: StepView) -> int | None:
     return sizes.pop() if len(sizes) == 1 else None
 
 
-def _latency(view: StepView, direction: str, start_s: float) -> LatencySummary | None:
+def _latency(view: StepView, direction: str, start_s: float) -> findings.LatencySummary | None:
     """The latencies since a time of a step; None if none were logged.
 
     Percentiles of intervals do not combine to those of the window, so the median and the worst
@@ -378,7 +378,7 @@ def _latency(view: StepView, direction: str, start_s: float) -> LatencySummary |
     )
     if not (p50 or p99 or p999 or most):
         return None
-    return LatencySummary(
+    return findings.LatencySummary(
         p50_median_us=float(np.median(p50)) if p50 else None,
         p99_median_us=float(np.median(p99)) if p99 else None,
         p99_largest_us=max(p99, default=None),

@@ -9,13 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from heatsoak.analysis.findings import (
-    CopyFindings,
-    CopyStepFindings,
-    Episode,
-    RecordingFindings,
-    StepFindings,
-)
+from heatsoak.analysis import findings
 from heatsoak.analysis.series import Array, RateSeries
 from heatsoak.analysis.view import Partner, RecordingView, StepView
 from heatsoak.protocol import Role
@@ -117,9 +111,9 @@ def lone_side_note(recording: Recording, *, is_alone: bool) -> str | None:
 
 
 def copy_findings(
-    source: tuple[RecordingView, RecordingFindings],
-    destination: tuple[RecordingView, RecordingFindings],
-) -> CopyFindings:
+    source: tuple[RecordingView, findings.RecordingFindings],
+    destination: tuple[RecordingView, findings.RecordingFindings],
+) -> findings.CopyFindings:
     """Return what both sides of a copy show together."""
     found = {view.step.name: view for view in source[0].views}
     steps = [
@@ -127,18 +121,23 @@ def copy_findings(
         for view in destination[0].views
         if view.step.name in found
     ]
-    return CopyFindings(source=source[1].path, destination=destination[1].path, steps=steps)
+    return findings.CopyFindings(
+        source=source[1].path, destination=destination[1].path, steps=steps
+    )
 
 
 def _step(
-    reading: StepView, writing: StepView, source: RecordingFindings, destination: RecordingFindings
-) -> CopyStepFindings:
+    reading: StepView,
+    writing: StepView,
+    source: findings.RecordingFindings,
+    destination: findings.RecordingFindings,
+) -> findings.CopyStepFindings:
     name = writing.step.name
     start_s = min(reading.start_s, writing.start_s)
     duration_s = max(reading.end_s, writing.end_s) - start_s
     written_gb = writing.written_gb(math.inf)
     shares = waiting_shares(reading, writing)
-    by_role: dict[Role, StepFindings] = {
+    by_role: dict[Role, findings.StepFindings] = {
         "source": next(step for step in source.steps if step.step == name),
         "destination": next(step for step in destination.steps if step.step == name),
     }
@@ -149,7 +148,7 @@ def _step(
         slow = max(slowed_other, key=lambda role: slowed_other[role])
         bottleneck = slow if slowed_other[slow] >= MOSTLY else "neither"
         text = _text(bottleneck, slowed_other, by_role)
-    return CopyStepFindings(
+    return findings.CopyStepFindings(
         step=name,
         bytes=None if written_gb is None else round(written_gb * 1e9),
         duration_s=duration_s,
@@ -164,7 +163,7 @@ def _step(
 def _text(
     bottleneck: Role | Literal["neither"],
     slowed_other: dict[Role, float],
-    steps: dict[Role, StepFindings],
+    steps: dict[Role, findings.StepFindings],
 ) -> str:
     if bottleneck == "neither":
         shares = ", ".join(
@@ -182,6 +181,6 @@ def _text(
     return f"{text}: {_fell(max(own, key=lambda each: each.depth_pct))}" if own else text
 
 
-def _fell(episode: Episode) -> str:
+def _fell(episode: findings.Episode) -> str:
     cause = "its cause is unknown" if episode.cause == "unknown" else episode.cause
     return f"it fell by {episode.depth_text} after {duration_text(episode.onset_s)} ({cause})"

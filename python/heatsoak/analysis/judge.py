@@ -6,6 +6,8 @@ from functools import cache
 
 import numpy as np
 
+from heatsoak import words
+from heatsoak.analysis import definitions, scores, steps
 from heatsoak.analysis.answer import (
     answer_of,
     answer_of_all,
@@ -16,7 +18,6 @@ from heatsoak.analysis.answer import (
 from heatsoak.analysis.cause.evidence.counters import risen
 from heatsoak.analysis.consistency import WINDOW_S
 from heatsoak.analysis.copies import copy_findings, link_partners, lone_side_note, pairs_of_copies
-from heatsoak.analysis.definitions import HELD_WITHIN_K, MIN_RISE_K, NO_THROUGHPUT
 from heatsoak.analysis.findings import (
     Findings,
     RecordingFindings,
@@ -26,23 +27,11 @@ from heatsoak.analysis.findings import (
 )
 from heatsoak.analysis.names import names_of
 from heatsoak.analysis.rounds import place_in_rounds, rounds_of
-from heatsoak.analysis.scores import cost_of, power_of, scores_of, totals
 from heatsoak.analysis.sensors import EpisodeOnset, judge_sensors_together
-from heatsoak.analysis.steps import judged_drops, lasting_cause, step_findings
 from heatsoak.analysis.unloaded import counted_of, unloaded_of
 from heatsoak.analysis.view import RecordingView, SensorTrack, StepView, siblings_of
 from heatsoak.recording import IN_ORDER_ONLY, Recording, Touched
 from heatsoak.recording.columns import throttle_columns
-from heatsoak.words import (
-    duration_text,
-    kelvin_text,
-    listed,
-    seconds_text,
-    share_text,
-    span_text,
-    temp_text,
-    temps_text,
-)
 
 #: The samples of more recordings are not all kept while each is judged.
 _MANY = 50
@@ -97,7 +86,7 @@ def _link_copies(pairs: list[tuple[int, int]], opened: list[RecordingView]) -> N
         for view in one.views:
             if view.partner is not None:
                 others = [other for other in one.views if other is not view]
-                judged = judged_drops(view, others, siblings_of(one, opened))
+                judged = steps.judged_drops(view, others, siblings_of(one, opened))
                 partner = view.partner.view.partner
                 assert partner is not None
                 partner.causes = [(case.drop, judgement.cause) for case, judgement in judged]
@@ -132,7 +121,7 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
     # many steps may follow one that got slow
     @cache
     def lasting_cause_of(view: StepView) -> Verdict | None:
-        return lasting_cause(view, [other for other in views if other is not view], siblings)
+        return steps.lasting_cause(view, [other for other in views if other is not view], siblings)
 
     no_temp = no_temp_note(recording, views)
     return RecordingFindings(
@@ -140,7 +129,7 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
         drive=recording.meta.drive,
         conditions=dict(recording.meta.conditions),
         steps=[
-            step_findings(
+            steps.step_findings(
                 view,
                 [other for other in views if other is not view],
                 siblings,
@@ -155,9 +144,9 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
             *([] if no_temp is None else [no_temp]),
         ],
         no_temp=no_temp,
-        scores=scores_of(recording, by_name, rounds),
+        scores=scores.scores_of(recording, by_name, rounds),
         rounds=rounds,
-        power=power_of(recording, opened.samples),
+        power=scores.power_of(recording, opened.samples),
         counted=counted_of(recording, opened.samples),
         unloaded=None if opened.idle is None else unloaded_of(opened.idle),
         reservations=reservations_of(recording),
@@ -166,7 +155,7 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
 
 def _cost(recording: Recording, view: StepView) -> dict[str, float | None]:
     """What a step took, of power and of the host's processor."""
-    sums, cost = totals(view), cost_of(recording, view)
+    sums, cost = scores.totals(view), scores.cost_of(recording, view)
     found = {"power_mean_w": sums.power_w, "energy_j": sums.energy_j}
     if cost is not None:
         found |= {"cpu_us_per_io": cost.us_per_io, "cpu_core_pct": cost.core_pct}
@@ -198,7 +187,10 @@ def slowed_by_fills(views: Iterable[StepView]) -> Iterator[str]:
         if last is None or not fill.drops:
             continue
         first = fill.drops[0]
-        lost, after = share_text(1 - last.last / first.before), duration_text(first.onset_s)
+        lost, after = (
+            words.share_text(1 - last.last / first.before),
+            words.duration_text(first.onset_s),
+        )
         yield (
             f"'{fill.step.name}' fell by {lost} after {after} and was still slow when "
             f"'{view.step.name}' started, which may have been slow from the start: a pause between "
@@ -225,22 +217,26 @@ def _temperature_course(temp: SensorTrack, *, has_clock: bool) -> list[str]:
     if len(temp.values) == 0:
         return []
     start_c, low_c, top_c = temp.values[0], np.min(temp.values), np.max(temp.values)
-    top, start, span = temp_text(top_c), temp_text(start_c), temps_text((low_c, top_c))
+    top, start, span = (
+        words.temp_text(top_c),
+        words.temp_text(start_c),
+        words.temps_text((low_c, top_c)),
+    )
     if len(temp.values) == 1:
         return [f"the temperature was {start}, in a single reading: a series would show more"]
-    if top_c - low_c < MIN_RISE_K:
+    if top_c - low_c < definitions.MIN_RISE_K:
         return [f"the temperature hardly changed: {span}"]
     if not has_clock:
         return [f"the temperature was {span}, at unknown times"]
-    near = temp.t_s[temp.values >= top_c - HELD_WITHIN_K]
+    near = temp.t_s[temp.values >= top_c - definitions.HELD_WITHIN_K]
     reached_s, held_s = float(near[0] - temp.t_s[0]), float(near[-1] - near[0])
-    if top_c - start_c > HELD_WITHIN_K:
-        text = f"the temperature rose from {start} to {top} in {duration_text(reached_s)}"
+    if top_c - start_c > definitions.HELD_WITHIN_K:
+        text = f"the temperature rose from {start} to {top} in {words.duration_text(reached_s)}"
     else:
         text = f"the temperature was {span}, starting at {start}"
     within = temp.values[(temp.t_s >= near[0]) & (temp.t_s <= near[-1])]
-    if held_s >= MIN_HELD_S and np.mean(within >= top_c - HELD_WITHIN_K) > 0.9:
-        within_k, held = kelvin_text(HELD_WITHIN_K), duration_text(held_s)
+    if held_s >= MIN_HELD_S and np.mean(within >= top_c - definitions.HELD_WITHIN_K) > 0.9:
+        within_k, held = words.kelvin_text(definitions.HELD_WITHIN_K), words.duration_text(held_s)
         text += f" and stayed within {within_k} of that for {held}, as under a governor, or in "
         text += "equilibrium with its cooling"
     return [text]
@@ -251,16 +247,18 @@ def _limits(view: StepView) -> list[str]:
     if top_c is None:
         return []
     reached = [
-        f"{name} ({temp_text(limit)})"
+        f"{name} ({words.temp_text(limit)})"
         for name, limit in sorted(view.limits_c.items(), key=lambda item: item[1])
         if limit <= top_c
     ]
-    return [f"the temperature reached the drive's limits: {listed(reached)}"] if reached else []
+    return (
+        [f"the temperature reached the drive's limits: {words.listed(reached)}"] if reached else []
+    )
 
 
 def _counters(view: StepView) -> list[str]:
     moved = risen(view, throttle_columns(view.columns("throttle_")))
-    return [f"the drive's own throttling counters rose: {listed(moved)}"] if moved else []
+    return [f"the drive's own throttling counters rose: {words.listed(moved)}"] if moved else []
 
 
 #: What brings a temperature, by how the drive is connected.
@@ -324,9 +322,9 @@ def _stall_note(view: StepView) -> str | None:
     stalls = view.stalls
     if not stalls:
         return None
-    span = span_text([round(stall.length_s) for stall in stalls], "s")
+    span = words.span_text([round(stall.length_s) for stall in stalls], "s")
     times, first = (f" {len(stalls)} times", "first ") if len(stalls) > 1 else ("", "")
-    when = f"{first}at {seconds_text(stalls[0].begin_s)}"
+    when = f"{first}at {words.seconds_text(stalls[0].begin_s)}"
     return (
         f"'{view.step.name}' stalled{times} for {span}, {when}, and then continued as before: a "
         "flush, a reset or garbage collection may cause that"
@@ -344,8 +342,8 @@ def _warm_starts(views: list[StepView], tolerance_k: float = 5.0) -> list[str]:
         return []
     coolest = min(temp for _, temp in starts)
     return [
-        f"'{name}' started at {temp_text(temp)}, {kelvin_text(temp - coolest)} warmer than the "
-        "coolest step: a longer pause would show more"
+        f"'{name}' started at {words.temp_text(temp)}, {words.kelvin_text(temp - coolest)} warmer "
+        "than the coolest step: a longer pause would show more"
         for name, temp in starts
         if temp - coolest > tolerance_k
     ]
@@ -387,8 +385,8 @@ def take_back(found: RecordingFindings) -> None:
         turned |= own
     read = found.answer
     unread = [one.text for one in found.reservations if set(one.touches) == _UNREAD]
-    if NO_THROUGHPUT in read.sentence and unread:
-        told = read.sentence.replace(NO_THROUGHPUT, unread[0])
+    if definitions.NO_THROUGHPUT in read.sentence and unread:
+        told = read.sentence.replace(definitions.NO_THROUGHPUT, unread[0])
         found.answer = read = read.model_copy(update={"sentence": told, "next": _SETTLES})
     if read.throttles in ("yes", "cannot-tell"):
         turned = _CHANGED

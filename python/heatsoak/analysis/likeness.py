@@ -10,11 +10,11 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from heatsoak import words
 from heatsoak.analysis.course import StepLoad
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import Observation, Protocol
 from heatsoak.units import GB, Size
-from heatsoak.words import amount_text, block_text, listed, share_text, size_text
 
 #: Lengths of steps, and sizes of their spans, may differ by this share.
 LENGTH_TOLERANCE = 0.03
@@ -91,7 +91,7 @@ def _origin(one: StepView, other: StepView) -> Iterator[str]:
         yield f"one was {origins[0]} and one {origins[1]}"
     scales = [v.course.protocol.scale for v in (one, other) if v.course.protocol]
     if len(set(scales)) > 1:
-        one_scale, other_scale = map(share_text, scales)
+        one_scale, other_scale = map(words.share_text, scales)
         yield f"one is at {one_scale} and one at {other_scale} of the protocol's sizes and times"
 
 
@@ -115,7 +115,7 @@ def _workload(one: StepView, other: StepView, is_other_drive: bool) -> Iterator[
 def _unequal(key: str, one: Any, two: Any, says_all: bool) -> Iterator[str]:
     if one == two or (not says_all and (one is None or two is None)):
         return
-    said = [block_text(v) if key == "bs" and v is not None else _plain(v) for v in (one, two)]
+    said = [words.block_text(v) if key == "bs" and v is not None else _plain(v) for v in (one, two)]
     if said[0] == said[1]:
         yield f"{key} differs"
     else:
@@ -126,7 +126,7 @@ def _plain(value: Any) -> str:
     if value is None or value in ((), {}):
         return "not set"
     if isinstance(value, dict):
-        return listed([f"{key}={text}" for key, text in value.items()])
+        return words.listed([f"{key}={text}" for key, text in value.items()])
     return f"{len(value)} more workloads" if isinstance(value, tuple) else str(value)
 
 
@@ -150,8 +150,8 @@ def _sizes(one: StepView, other: StepView, key: str, is_other_drive: bool) -> It
 
 def _sized(size: Size, whole_bytes: int) -> str:
     if size.percent is None:
-        return size_text(size.of(whole_bytes))
-    return f"{size} of {size_text(whole_bytes)}"
+        return words.size_text(size.of(whole_bytes))
+    return f"{size} of {words.size_text(whole_bytes)}"
 
 
 def _length(one: StepView, other: StepView) -> Iterator[str]:
@@ -170,7 +170,10 @@ def _length(one: StepView, other: StepView) -> Iterator[str]:
         if planned[0] != planned[1]:
             lengths = planned[0], planned[1]
     if not _is_as_long(*lengths):
-        yield f"it took {amount_text(lengths[0], 's', 4)} and {amount_text(lengths[1], 's', 4)}"
+        yield (
+            f"it took {words.amount_text(lengths[0], 's', 4)} and "
+            f"{words.amount_text(lengths[1], 's', 4)}"
+        )
 
 
 def _is_as_long(one_s: float, other_s: float) -> bool:
@@ -181,7 +184,7 @@ def _before(one: StepView, other: StepView) -> Iterator[str]:
     """How what was done before two steps differs."""
     if one.step.is_observed or other.step.is_observed:
         if not (_has_like_loads_before(one, other) or _as_written(one, other)):
-            amounts = [size_text(GB * v.written_before_gb) for v in (one, other)]
+            amounts = [words.size_text(GB * v.written_before_gb) for v in (one, other)]
             yield f"{amounts[0]} and {amounts[1]} had been written before it"
         return
     steps = [_steps_before(view) for view in (one, other)]

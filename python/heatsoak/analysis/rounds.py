@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from heatsoak.analysis.findings import RoundsFindings, RoundStep, SteadyState
+from heatsoak.analysis import findings
 from heatsoak.analysis.series import Array, RateSeries, iops, resampled
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import MIN_STEADY_ROUNDS, Rounds
@@ -22,7 +22,7 @@ _MAX_RANGE, _MAX_SLOPE = 0.20, 0.10
 _ROUND_S = 60.0
 
 
-def steady_state(series: RateSeries) -> SteadyState | None:
+def steady_state(series: RateSeries) -> findings.SteadyState | None:
     """Return whether and from when minutes are steady.
 
     None for fewer than five whole ones, or if there was no I/O at all. One of which less than half
@@ -32,7 +32,7 @@ def steady_state(series: RateSeries) -> SteadyState | None:
     return _judge_rounds(resampled(series, 0.0, count * _ROUND_S, _ROUND_S), _ROUND_S)
 
 
-def _judge_rounds(means: Array, round_s: float) -> SteadyState | None:
+def _judge_rounds(means: Array, round_s: float) -> findings.SteadyState | None:
     """Whether and from when the means of rounds are steady; NaN means not measured.
 
     Five rounds in a row are steady if the greatest mean exceeds the least by at most 20 % of their
@@ -55,7 +55,7 @@ def _judge_rounds(means: Array, round_s: float) -> SteadyState | None:
     passes = (spread <= _MAX_RANGE + 1e-9) & (drift <= _MAX_SLOPE + 1e-9)
     reached = bool(passes.any())
     shown = int(np.argmax(passes)) if reached else len(known) - 1
-    return SteadyState(
+    return findings.SteadyState(
         reached=reached,
         since_s=float(known[shown]) * round_s if reached else None,
         at_end=bool(passes[-1]) and int(known[-1]) == len(windows) - 1,
@@ -73,12 +73,12 @@ def mean_iops(frames: Sequence[pl.DataFrame]) -> float:
     return iops(pl.concat(frames, how="diagonal"), 0.0).mean(-np.inf, np.inf)
 
 
-def judge_tracked(means: Sequence[float]) -> SteadyState | None:
+def judge_tracked(means: Sequence[float]) -> findings.SteadyState | None:
     """Return whether the means of the last five rounds are steady; None if there are fewer."""
     return _judge_rounds(np.array(means[-MIN_STEADY_ROUNDS:], dtype=float), 1.0)
 
 
-def tracked_text(rounds: Rounds, taken: int, found: SteadyState | None) -> str:
+def tracked_text(rounds: Rounds, taken: int, found: findings.SteadyState | None) -> str:
     """Return a sentence that says whether the completed rounds became steady."""
     if found is None:
         return (
@@ -97,7 +97,7 @@ def tracked_text(rounds: Rounds, taken: int, found: SteadyState | None) -> str:
     )
 
 
-def rounds_of(recording: Recording, views: Mapping[str, StepView]) -> list[RoundsFindings]:
+def rounds_of(recording: Recording, views: Mapping[str, StepView]) -> list[findings.RoundsFindings]:
     """Return the findings on a recording's rounds; `views` are its judged steps by name."""
     return [_found(rounds, recording, views) for rounds in recording.meta.protocol.rounds]
 
@@ -112,7 +112,9 @@ def place_in_rounds(recording: Recording) -> dict[str, tuple[str, int]]:
     }
 
 
-def _found(rounds: Rounds, recording: Recording, views: Mapping[str, StepView]) -> RoundsFindings:
+def _found(
+    rounds: Rounds, recording: Recording, views: Mapping[str, StepView]
+) -> findings.RoundsFindings:
     ended = {event.step for event in recording.events if event.kind == "step-end"}
     is_whole = recording.meta.status == "finished"
     taken = 0
@@ -126,7 +128,7 @@ def _found(rounds: Rounds, recording: Recording, views: Mapping[str, StepView]) 
         seen = [views.get(f"{rounds.tracks}/{number}") for number in range(1, taken + 1)]
         means = [np.nan if v is None else v.iops.mean(-np.inf, np.inf) for v in seen]
     found = judge_tracked(means) if rounds.tracks is not None else None
-    return RoundsFindings(
+    return findings.RoundsFindings(
         name=rounds.name,
         taken=taken,
         tracked=rounds.tracks,
@@ -139,14 +141,16 @@ def _found(rounds: Rounds, recording: Recording, views: Mapping[str, StepView]) 
     )
 
 
-def _steps(rounds: Rounds, taken: int, views: Mapping[str, StepView]) -> Iterator[RoundStep]:
+def _steps(
+    rounds: Rounds, taken: int, views: Mapping[str, StepView]
+) -> Iterator[findings.RoundStep]:
     last = range(max(1, taken - MIN_STEADY_ROUNDS + 1), taken + 1)
     for step in rounds.steps:
         if not step.is_judged:
             continue
         seen = [view for n in last if (view := views.get(f"{step.name}/{n}")) is not None]
         moved = [view.throughput for view in seen if view.throughput.unit == "mb_s"]
-        yield RoundStep(
+        yield findings.RoundStep(
             step=step.name,
             workload=step.describe(),
             mean_iops=_mean([view.iops for view in seen]),

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from heatsoak import words
+from heatsoak.analysis import findings
 from heatsoak.analysis.consistency import by_second
 from heatsoak.analysis.course import end_of
 from heatsoak.analysis.definitions import metric_of_score
-from heatsoak.analysis.findings import Power, RoundsFindings, ScoreFindings
 from heatsoak.analysis.series import Array
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import MIN_STEADY_ROUNDS, RATES, Protocol, ScoreRule
 from heatsoak.recording import Recording, SensorMeta
 from heatsoak.units import MB
-from heatsoak.words import percent_text, seconds_text, share_text
 
 _DIRECTIONS = ("", "read_", "write_")
 #: A power reading holds for at most this many of the usual intervals.
@@ -180,11 +180,11 @@ def written_bytes(recording: Recording) -> float:
     return float(written_mb) * MB
 
 
-def power_of(recording: Recording, samples: pl.DataFrame) -> Power | None:
+def power_of(recording: Recording, samples: pl.DataFrame) -> findings.Power | None:
     """Return where a recording's power figures come from; None if nothing is known."""
     found = _source(recording, samples) or {}
     found |= _rating(recording, samples)
-    return Power(**found) if found else None
+    return findings.Power(**found) if found else None
 
 
 def _source(recording: Recording, samples: pl.DataFrame) -> dict[str, Any] | None:
@@ -205,7 +205,7 @@ def _quality(sensor: SensorMeta) -> str:
     details = sensor.details
     told = ["estimated by the drive"] if details.get("estimated") else []
     if (error_pct := details.get("error_pct")) is not None:
-        told.append(f"at most {percent_text(error_pct)} off, as it states")
+        told.append(f"at most {words.percent_text(error_pct)} off, as it states")
     return f" ({', '.join(told)})" if told else ""
 
 
@@ -244,8 +244,8 @@ class _Part:
 
 
 def scores_of(
-    recording: Recording, views: Mapping[str, StepView], rounds: Sequence[RoundsFindings]
-) -> list[ScoreFindings]:
+    recording: Recording, views: Mapping[str, StepView], rounds: Sequence[findings.RoundsFindings]
+) -> list[findings.ScoreFindings]:
     """Return the scores that a recording's protocol defines; `views` are its steps by name."""
     protocol = recording.meta.protocol
     if not isinstance(protocol, Protocol):
@@ -258,10 +258,10 @@ def _score(
     protocol: Protocol,
     recording: Recording,
     views: Mapping[str, StepView],
-    rounds: Sequence[RoundsFindings],
-) -> ScoreFindings:
+    rounds: Sequence[findings.RoundsFindings],
+) -> findings.ScoreFindings:
     metric = metric_of_score(wanted.metric, wanted.statistic)
-    score = ScoreFindings(
+    score = findings.ScoreFindings(
         name=wanted.name,
         metric=wanted.metric,
         statistic=wanted.statistic,
@@ -288,7 +288,9 @@ def _score(
     return score.model_copy(update=found)
 
 
-def _recorded(name: str, protocol: Protocol, rounds: Sequence[RoundsFindings]) -> list[str]:
+def _recorded(
+    name: str, protocol: Protocol, rounds: Sequence[findings.RoundsFindings]
+) -> list[str]:
     """The recorded steps that a score's step means: itself, or its steps in the last rounds."""
     for each, found in zip(protocol.rounds, rounds, strict=True):
         if name not in [step.name for step in each.steps]:
@@ -316,7 +318,8 @@ def _whole(name: str, recording: Recording, views: Mapping[str, StepView]) -> St
     end = end_of(recording, name)
     if end is None and meta.status != "finished":
         raise _NoScoreError(
-            f"'{name}' was interrupted after {seconds_text(view.duration_s)}{_ended(recording)}"
+            f"'{name}' was interrupted after "
+            f"{words.seconds_text(view.duration_s)}{_ended(recording)}"
         )
     if end is not None and end.text:
         raise _NoScoreError(f"'{name}' {end.text}")
@@ -337,13 +340,14 @@ def _part(wanted: ScoreRule, view: StepView, recording: Recording) -> _Part:
     end_s = view.duration_s
     if wanted.last_s is not None and end_s < wanted.last_s - _EDGE_S:
         raise _NoScoreError(
-            f"'{name}' took {seconds_text(end_s)}, but its last {seconds_text(wanted.last_s)} count"
+            f"'{name}' took {words.seconds_text(end_s)}, but its last "
+            f"{words.seconds_text(wanted.last_s)} count"
         )
     start_s = 0.0 if wanted.last_s is None else max(0.0, end_s - wanted.last_s)
     sums = totals(view, start_s, end_s)
     if wanted.metric != "duration_s" and sums.measured_s < MIN_MEASURED * sums.length_s:
         share = sums.measured_s / sums.length_s if sums.length_s > 0 else 0.0
-        raise _NoScoreError(f"only {share_text(share)} of '{name}' was measured")
+        raise _NoScoreError(f"only {words.share_text(share)} of '{name}' was measured")
     value = _value(wanted, view, sums)
     return _Part(name, value, sums, cost_of(recording, view))
 

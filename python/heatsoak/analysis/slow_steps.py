@@ -7,17 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heatsoak import words
+from heatsoak.analysis import definitions
 from heatsoak.analysis.cause.case import FULL
 from heatsoak.analysis.cause.evidence.counters import risen
-from heatsoak.analysis.definitions import (
-    HELD_WITHIN_K,
-    MAX_STEADY_LOSS,
-    MIN_DROP,
-    MIN_RISE_K,
-    MIN_THROTTLING_C,
-    RECOVERED,
-    USUALLY_THROTTLING_C,
-)
 from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.falls.find import Stall
 from heatsoak.analysis.findings import Verdict
@@ -25,15 +18,6 @@ from heatsoak.analysis.likeness import alike, like_runs
 from heatsoak.analysis.series import Array, RateSeries, resampled, spans_of
 from heatsoak.analysis.view import StepView, other_cooling
 from heatsoak.recording.columns import throttle_statuses
-from heatsoak.words import (
-    duration_text,
-    number_text,
-    rate_text,
-    seconds_text,
-    share_text,
-    temp_text,
-    temps_text,
-)
 
 #: Packet headers and acknowledgements take part of a link's capacity.
 NEAR_CEILING = (0.8, 1.02)
@@ -59,10 +43,10 @@ def limited_by_link(view: StepView) -> str | None:
     low, high = NEAR_CEILING
     if ceiling >= NARROW * most or not low * ceiling <= level <= high * ceiling:
         return None
-    carries = f"{rate_text(ceiling)} before protocol overhead"
+    carries = f"{words.rate_text(ceiling)} before protocol overhead"
     return (
-        f"{rate_text(level)} is all that its PCIe link carries ({carries}); at the drive's full "
-        f"width and speed it would carry {rate_text(most)}"
+        f"{words.rate_text(level)} is all that its PCIe link carries ({carries}); at the drive's "
+        f"full width and speed it would carry {words.rate_text(most)}"
     )
 
 
@@ -105,12 +89,14 @@ class SlowStart:
 
     def reason(self, cause: Verdict) -> str:
         """Return the reason for the verdict as a sentence; `cause` is that of the earlier drop."""
-        by, fell = "heat" if cause == "thermal" else "something", share_text(self.drop.depth)
+        by, fell = "heat" if cause == "thermal" else "something", words.share_text(self.drop.depth)
         after = f"right after '{self.origin.step.name}', which {by} had slowed by {fell}"
         if self.lost is None:
             text = f"it started {after}"
         else:
-            text = f"it ran {share_text(self.lost)} below its full speed from the start, {after}"
+            text = (
+                f"it ran {words.share_text(self.lost)} below its full speed from the start, {after}"
+            )
         if self.is_held:
             text += ", and stayed as hot"
         if self.is_counted:
@@ -131,7 +117,7 @@ def slow_start(view: StepView, others: list[StepView]) -> SlowStart | None:
         return None
     before = _full_speed(view, origin, others)
     lost = None if before is None else 1 - view.level / before
-    if lost is not None and lost <= 1 - RECOVERED:
+    if lost is not None and lost <= 1 - definitions.RECOVERED:
         return None
     return SlowStart(origin, drop, lost, _is_held(view, origin), bool(risen(view)))
 
@@ -154,13 +140,17 @@ def _is_held(view: StepView, origin: StepView) -> bool | None:
     late_c, here_c = origin.temp.between(end_s - _LATE_S, end_s), view.temp.values
     if len(late_c) == 0 or len(here_c) == 0:
         return None
-    return float(np.median(here_c)) >= float(np.median(late_c)) - HELD_WITHIN_K
+    return float(np.median(here_c)) >= float(np.median(late_c)) - definitions.HELD_WITHIN_K
 
 
 def never_throttled(view: StepView, others: Sequence[StepView]) -> bool:
     """Whether it stayed too cool for that, or the drive's own status said so throughout."""
     top_c = view.max_temp_c
-    if top_c is not None and top_c < MIN_THROTTLING_C and temperature_moves(view, others):
+    if (
+        top_c is not None
+        and top_c < definitions.MIN_THROTTLING_C
+        and temperature_moves(view, others)
+    ):
         return True
     return bool(throttle_statuses(view.columns("throttle_"))) and not risen(view)
 
@@ -171,7 +161,7 @@ def temperature_moves(view: StepView, others: Sequence[StepView]) -> bool:
     A governor follows none that stands still.
     """
     values = [one.temp.values for one in (view, *others)]
-    return len(values[0]) > 0 and bool(np.ptp(np.concatenate(values)) >= MIN_RISE_K)
+    return len(values[0]) > 0 and bool(np.ptp(np.concatenate(values)) >= definitions.MIN_RISE_K)
 
 
 def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None:
@@ -183,11 +173,13 @@ def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None
     """
     first_s = min((drop.onset_s for drop in view.drops or []), default=math.inf)
     temps_c = view.temp.between(-math.inf, first_s)
-    if len(temps_c) == 0 or float(np.min(temps_c)) < USUALLY_THROTTLING_C:
+    if len(temps_c) == 0 or float(np.min(temps_c)) < definitions.USUALLY_THROTTLING_C:
         return None
-    if _is_full_speed(view, others, USUALLY_THROTTLING_C):
+    if _is_full_speed(view, others, definitions.USUALLY_THROTTLING_C):
         return None
-    return f"it was at {temps_text(temps_c)} from its first second, as hot as drives throttle at"
+    return (
+        f"it was at {words.temps_text(temps_c)} from its first second, as hot as drives throttle at"
+    )
 
 
 def begun_slow(view: StepView, others: Sequence[StepView]) -> str | None:
@@ -201,11 +193,12 @@ def begun_slow(view: StepView, others: Sequence[StepView]) -> str | None:
         is_shown, why = False, "no temperature tells whether it was slow before"
     else:
         is_shown = (
-            temps_c[0] < MIN_THROTTLING_C or float(np.max(temps_c)) >= temps_c[0] + HELD_WITHIN_K
+            temps_c[0] < definitions.MIN_THROTTLING_C
+            or float(np.max(temps_c)) >= temps_c[0] + definitions.HELD_WITHIN_K
         )
-        hot = temp_text(temps_c[0])
+        hot = words.temp_text(temps_c[0])
         why = f"it was at {hot} from the start, and may have been slow before"
-    return None if is_shown or _is_full_speed(view, others, MIN_THROTTLING_C) else why
+    return None if is_shown or _is_full_speed(view, others, definitions.MIN_THROTTLING_C) else why
 
 
 def _is_full_speed(view: StepView, others: Sequence[StepView], cool_c: float) -> bool:
@@ -264,7 +257,7 @@ def _gain(view: StepView, other: StepView) -> FasterWhenCooled | None:
     here_c, there_c = view.max_temp_c, other.max_temp_c
     is_told = here_c is not None and there_c is not None
     if here_c is not None and here_c < (
-        MIN_THROTTLING_C if there_c is None else there_c + HELD_WITHIN_K
+        definitions.MIN_THROTTLING_C if there_c is None else there_c + definitions.HELD_WITHIN_K
     ):
         # it stayed too cool to throttle, or no hotter than there
         return None
@@ -277,9 +270,12 @@ def _gain(view: StepView, other: StepView) -> FasterWhenCooled | None:
     lost = 1 - 1 / max(times, 1.0)
     if lost < _MIN_COOLING_GAIN:
         return None
-    said = f"with {cooling.text} the same load {verb} {number_text(times, 2)} times as fast"
+    said = f"with {cooling.text} the same load {verb} {words.number_text(times, 2)} times as fast"
     if here_c is not None and there_c is not None:
-        said += f", the drive at {temp_text(there_c)} at most: here it got {temp_text(here_c)} hot"
+        said += (
+            f", the drive at {words.temp_text(there_c)} at most: here it got "
+            f"{words.temp_text(here_c)} hot"
+        )
     else:
         said += ", and no temperature shows whether heat is why"
     return FasterWhenCooled(lost, is_told, said)
@@ -334,7 +330,9 @@ def _missing(bins: Array, what: str) -> str | None:
     """What single bins cost that are too few to stand out of the noise, as a sentence."""
     lost = 1 - float(np.mean(bins)) / max(float(np.median(bins)), 1e-9)
     return (
-        f"{what} moved {share_text(lost)} less than at its usual speed" if lost > MIN_DROP else None
+        f"{what} moved {words.share_text(lost)} less than at its usual speed"
+        if lost > definitions.MIN_DROP
+        else None
     )
 
 
@@ -349,12 +347,12 @@ def _swing(series: RateSeries, bins: Array, bin_s: float, what: str) -> str | No
     chance = len(power) * (1 - share) ** (len(power) - 1)
     is_regular = share > _MOST if period > _QUICK else chance < _BY_CHANCE
     size = 2 * math.sqrt(float(power[at])) / len(bins)
-    if at == 0 or not is_regular or size < MIN_DROP * float(np.mean(bins)):
+    if at == 0 or not is_regular or size < definitions.MIN_DROP * float(np.mean(bins)):
         return None
     low, high = np.quantile(bins, (0.1, 0.9))
     return (
         f"{what} swung between {series.text(low)} and {series.text(high)} from the start, every "
-        f"{seconds_text(period * bin_s)}, as under a governor or a load of its own"
+        f"{words.seconds_text(period * bin_s)}, as under a governor or a load of its own"
     )
 
 
@@ -383,14 +381,14 @@ def _lower(series: RateSeries, bin_s: float, what: str) -> str | None:
             # what is held for less is a burst
             held = min(max(1, round(_MIN_LOSS_S / bin_s)), len(windows))
             high = float(np.sort(windows)[-held]) - error
-            limit = (1 - MIN_DROP) * high - error
+            limit = (1 - definitions.MIN_DROP) * high - error
             low = windows < limit
             low_s = float(np.sum(low)) * bin_s
             at_once_s = max((end - start for start, end in spans_of(low)), default=0) * bin_s
             level = float(np.mean(windows[low])) if np.any(low) else high
             lost_s = low_s * (1 - level / high) if high > 0 else 0.0
             is_long = at_once_s > min_loss_s or (
-                low_s > min_loss_s and lost_s > MAX_STEADY_LOSS * series.duration_s
+                low_s > min_loss_s and lost_s > definitions.MAX_STEADY_LOSS * series.duration_s
             )
             if length_s <= max(_SEEN_S, 5 * first_s):
                 hidden = min(hidden, 1 - limit / high if high > 0 else 1.0)
@@ -401,7 +399,7 @@ def _lower(series: RateSeries, bin_s: float, what: str) -> str | None:
         bin_s *= 2
     if said is not None:
         level, low_s, high = said
-        span = f"{duration_text(low_s)} of {duration_text(series.duration_s)}"
+        span = f"{words.duration_text(low_s)} of {words.duration_text(series.duration_s)}"
         return (
             f"{what} ran at about {series.text(level)} for {span}, and {series.text(high)} at best"
         )
@@ -409,7 +407,7 @@ def _lower(series: RateSeries, bin_s: float, what: str) -> str | None:
         speed = "its speed" if what == "it" else f"the speed of {what}"
         if hidden >= 1:
             return f"{speed} varies too much to tell"
-        return f"{speed} varies so much that a loss of {share_text(hidden)} would not show"
+        return f"{speed} varies so much that a loss of {words.share_text(hidden)} would not show"
     return None
 
 

@@ -6,35 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heatsoak import words
+from heatsoak.analysis import definitions, findings, slow_steps
 from heatsoak.analysis.cause import Case, Judgement, weigh
 from heatsoak.analysis.cause.evidence.counters import risen
 from heatsoak.analysis.consistency import step_consistency
 from heatsoak.analysis.copies import always_waited
-from heatsoak.analysis.definitions import (
-    HELD_WITHIN_K,
-    MAX_STEADY_FALL_S,
-    MAX_STEADY_LOSS,
-    MIN_RISE_K,
-    MIN_THROTTLING_C,
-    NO_THROUGHPUT,
-    USUALLY_THROTTLING_C,
-)
 from heatsoak.analysis.falls import Drop, joined
-from heatsoak.analysis.findings import Episode, StepFindings, Verdict
-from heatsoak.analysis.slow_steps import (
-    FasterWhenCooled,
-    SlowStart,
-    begun_slow,
-    faster_when_cooled,
-    hot_from_the_start,
-    limited_by_link,
-    never_throttled,
-    not_held,
-    slow_start,
-    temperature_moves,
-)
 from heatsoak.analysis.view import StepView
-from heatsoak.words import listed, seconds_text, share_text
 
 #: Causes that lower throughput once, and not again later.
 _ONCE = ("write-cache", "spare-area")
@@ -71,10 +50,10 @@ def judged_drops(
     return judged
 
 
-def episode_of(case: Case, judgement: Judgement) -> Episode:
+def episode_of(case: Case, judgement: Judgement) -> findings.Episode:
     """Return a drop and its cause as an episode of the findings."""
     drop, view = case.drop, case.view
-    return Episode(
+    return findings.Episode(
         onset_s=drop.onset_s,
         end_s=drop.end_s,
         direction=view.direction,
@@ -109,16 +88,18 @@ def _excludes_heat(case: Case, judgement: Judgement) -> bool:
     is_unlikely = judgement.shares["thermal"] < _EXCLUDED
     if any(one.pair in _DENIED for one in judgement.findings) and is_unlikely:
         return True
-    if case.onset_c is None or not temperature_moves(case.view, case.others):
+    if case.onset_c is None or not slow_steps.temperature_moves(case.view, case.others):
         return False
     drop = case.drop
     fell_s = case.length_s if drop.oscillates else drop.fall_s
     fell_c = case.view.temp.between(drop.onset_s, drop.onset_s + fell_s)
-    if max(fell_c, default=0.0) >= max(USUALLY_THROTTLING_C, case.onset_c + MIN_RISE_K):
+    if max(fell_c, default=0.0) >= max(
+        definitions.USUALLY_THROTTLING_C, case.onset_c + definitions.MIN_RISE_K
+    ):
         return False  # it fell on, or again, while it became as hot as drives throttle at
     if any(one.pair == ("stated-limit", "at") for one in judgement.findings):
         return False
-    return case.onset_c < MIN_THROTTLING_C or is_unlikely
+    return case.onset_c < definitions.MIN_THROTTLING_C or is_unlikely
 
 
 def _levels(drop: Drop, view: StepView) -> dict[str, float]:
@@ -133,7 +114,7 @@ def _levels(drop: Drop, view: StepView) -> dict[str, float]:
 
 def lasting_cause(
     view: StepView, others: Sequence[StepView], siblings: Sequence[StepView]
-) -> Verdict | None:
+) -> findings.Verdict | None:
     """Return the cause of a step's last drop that lasted; None if none did."""
     judged = judged_drops(view, others, siblings)
     # the first may have another cause
@@ -146,8 +127,8 @@ def step_findings(
     others: list[StepView],
     siblings: list[StepView],
     window_s: float,
-    lasting_cause_of: Callable[[StepView], Verdict | None],
-) -> StepFindings:
+    lasting_cause_of: Callable[[StepView], findings.Verdict | None],
+) -> findings.StepFindings:
     """Return what a step shows; `siblings` are steps of other recordings of its drive."""
     judged, dips = _judged_or_dips(view, others, siblings)
     episodes = [episode_of(case, judgement) for case, judgement in judged]
@@ -167,7 +148,7 @@ def step_findings(
     # whoever waits is uneven too
     uneven = None if waited else signs.uneven
     mean = view.throughput.mean(-math.inf, math.inf)
-    return StepFindings(
+    return findings.StepFindings(
         step=view.step.name,
         workload=view.step.describe(),
         duration_s=view.duration_s,
@@ -180,8 +161,8 @@ def step_findings(
         why_unknown=uneven or _why_unknown(view),
         is_uneven=uneven is not None,
         hot_from_start=signs.hot,
-        excludes_heat=never_throttled(view, others),
-        begun_slow=None if episodes else begun_slow(view, [*others, *siblings]),
+        excludes_heat=slow_steps.never_throttled(view, others),
+        begun_slow=None if episodes else slow_steps.begun_slow(view, [*others, *siblings]),
         slower_than_elsewhere_pct=None if missing is None else 100 * missing,
         counted=signs.counted,
         slowed_by_heat_pct=None if cooled is None else 100 * cooled.lost_share,
@@ -224,9 +205,9 @@ class _Signs:
 
     bound: str | None
     waited: str | None
-    slow: tuple[Verdict, SlowStart, Verdict] | None
-    cooled: FasterWhenCooled | None
-    untold: FasterWhenCooled | None
+    slow: tuple[findings.Verdict, slow_steps.SlowStart, findings.Verdict] | None
+    cooled: slow_steps.FasterWhenCooled | None
+    untold: slow_steps.FasterWhenCooled | None
     counted: str | None
     uneven: str | None
     hot: str | None
@@ -237,31 +218,33 @@ def _signs_of(
     others: list[StepView],
     siblings: list[StepView],
     judged: list[tuple[Case, Judgement]],
-    lasting_cause_of: Callable[[StepView], Verdict | None],
+    lasting_cause_of: Callable[[StepView], findings.Verdict | None],
 ) -> _Signs:
     """Look for what was seen beside drops, the more certain first: it excludes what follows."""
     elsewhere = [*others, *siblings]
-    bound = limited_by_link(view) if view.drops == [] and not judged else None
+    bound = slow_steps.limited_by_link(view) if view.drops == [] and not judged else None
     waited = always_waited(view) if not judged else None
     slow = None
     if not (bound or waited):
         slow = _slow_from_the_start(view, elsewhere, judged, lasting_cause_of)
-    found = None if bound or waited or slow else faster_when_cooled(view, siblings)
+    found = None if bound or waited or slow else slow_steps.faster_when_cooled(view, siblings)
     cooled = found if found and found.is_heat else None
     is_heat = cooled or "thermal" in [judgement.cause for _, judgement in judged]
-    counted = None if is_heat or slow else listed(risen(view)) or None
+    counted = None if is_heat or slow else words.listed(risen(view)) or None
     uneven = hot = None
     if view.drops is not None and not (is_heat or counted or slow):
         uneven = _uneven(view, judged)
     if not (bound or waited or slow or is_heat or counted):
         fill = [] if view.preceded_by is None else [view.preceded_by]
-        hot = hot_from_the_start(view, [*fill, *elsewhere])
+        hot = slow_steps.hot_from_the_start(view, [*fill, *elsewhere])
     # heat may be why, but no temperature tells
     is_settled = cooled or judged or hot or uneven or counted or view.drops is None
     return _Signs(bound, waited, slow, cooled, None if is_settled else found, counted, uneven, hot)
 
 
-def _verdict(view: StepView, judged: list[tuple[Case, Judgement]], signs: _Signs) -> Verdict:
+def _verdict(
+    view: StepView, judged: list[tuple[Case, Judgement]], signs: _Signs
+) -> findings.Verdict:
     """What slowed a step most."""
     if signs.counted and not judged:
         return "thermal"
@@ -289,8 +272,10 @@ def _still_warming_k(view: StepView) -> float | None:
         return None
     last_c = float(np.median(last))
     warmed_k = last_c - float(np.median(before))
-    is_highest = view.max_temp_c is not None and last_c >= view.max_temp_c - HELD_WITHIN_K
-    return warmed_k if is_highest and warmed_k >= HELD_WITHIN_K else None
+    is_highest = (
+        view.max_temp_c is not None and last_c >= view.max_temp_c - definitions.HELD_WITHIN_K
+    )
+    return warmed_k if is_highest and warmed_k >= definitions.HELD_WITHIN_K else None
 
 
 def _uneven(view: StepView, judged: Sequence[tuple[Case, Judgement]]) -> str | None:
@@ -311,9 +296,9 @@ def _uneven(view: StepView, judged: Sequence[tuple[Case, Judgement]]) -> str | N
             if drop.shape == "step" and cause in _LEVEL
         ]
         for some in held:
-            if told and float(np.sum(some.interval_s)) < MAX_STEADY_FALL_S:
+            if told and float(np.sum(some.interval_s)) < definitions.MAX_STEADY_FALL_S:
                 continue
-            if why := not_held(some, part.stalls, what):
+            if why := slow_steps.not_held(some, part.stalls, what):
                 return why
     return None
 
@@ -335,7 +320,10 @@ def _lost_share(cases: Sequence[Case]) -> float:
 def matters(cases: Sequence[Case]) -> bool:
     """Return whether drops are more than short dips of a steady step."""
     longest_s = max(case.length_s for case in cases)
-    return longest_s > MAX_STEADY_FALL_S or _lost_share(cases) >= MAX_STEADY_LOSS
+    return (
+        longest_s > definitions.MAX_STEADY_FALL_S
+        or _lost_share(cases) >= definitions.MAX_STEADY_LOSS
+    )
 
 
 def _dips(cases: Sequence[Case]) -> str:
@@ -343,11 +331,14 @@ def _dips(cases: Sequence[Case]) -> str:
     longest_s = max(case.length_s for case in cases)
     deepest = max(case.drop.depth for case in cases)
     dips = "a short dip" if len(cases) == 1 else f"{len(cases)} short dips, at most"
-    cost = f"{share_text(_lost_share(cases))} of the work"
-    return f"{dips} of {share_text(deepest)} and {seconds_text(longest_s)}, which cost {cost}"
+    cost = f"{words.share_text(_lost_share(cases))} of the work"
+    return (
+        f"{dips} of {words.share_text(deepest)} and {words.seconds_text(longest_s)}, which cost "
+        f"{cost}"
+    )
 
 
-def _costliest(judged: Sequence[tuple[Case, Judgement]]) -> Verdict:
+def _costliest(judged: Sequence[tuple[Case, Judgement]]) -> findings.Verdict:
     """The cause of the drop that cost most."""
     return max(judged, key=lambda one: _lost(one[0]))[1].cause if judged else "steady"
 
@@ -356,10 +347,10 @@ def _slow_from_the_start(
     view: StepView,
     others: list[StepView],
     judged: list[tuple[Case, Judgement]],
-    lasting_cause_of: Callable[[StepView], Verdict | None],
-) -> tuple[Verdict, SlowStart, Verdict] | None:
+    lasting_cause_of: Callable[[StepView], findings.Verdict | None],
+) -> tuple[findings.Verdict, slow_steps.SlowStart, findings.Verdict] | None:
     """Return the verdict on a step that was slow from its start, how slow, and what came first."""
-    slowed = None if view.drops is None else slow_start(view, others)
+    slowed = None if view.drops is None else slow_steps.slow_start(view, others)
     if slowed is None:
         return None
     deepest = max((case.drop.depth for case, _ in judged), default=0.0)
@@ -376,9 +367,9 @@ def _why_unknown(view: StepView) -> str | None:
         return None
     samples = len(view.throughput.t_s)
     if samples == 0:
-        return NO_THROUGHPUT
+        return definitions.NO_THROUGHPUT
     if not view.has_moved:
         return "nothing was moved"
     if samples == 1:
         return "a single mean, not a series"
-    return f"too short to judge: {samples} samples in {seconds_text(view.duration_s)}"
+    return f"too short to judge: {samples} samples in {words.seconds_text(view.duration_s)}"

@@ -11,21 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from heatsoak import words
+from heatsoak.analysis import findings, series
 from heatsoak.analysis.definitions import NO_THROUGHPUT
-from heatsoak.analysis.findings import Answer, OwnCount, RecordingFindings, Unloaded
-from heatsoak.analysis.series import TIME_CONSTANTS_S, lagged, spans_of
 from heatsoak.analysis.view import SensorTrack, StepView
 from heatsoak.recording import HEALTH, IN_ORDER_ONLY, Recording
 from heatsoak.recording.columns import throttle_columns, throttle_counters
-from heatsoak.words import (
-    amount_text,
-    duration_text,
-    listed,
-    number_text,
-    percent_text,
-    seconds_text,
-    temp_text,
-)
 
 #: A counter of 32 bits that is full counts no more.
 _FULL = 2.0**32 - 1
@@ -46,7 +37,7 @@ _WARNINGS = {
 _SAVE = "copy what is on it to another drive, and replace it"
 
 
-def counted_of(recording: Recording, samples: pl.DataFrame) -> OwnCount | None:
+def counted_of(recording: Recording, samples: pl.DataFrame) -> findings.OwnCount | None:
     """Return what a log tells of a drive's own count and health; None where it tells neither."""
     meta = recording.meta
     said = {key: value for sensor in meta.sensors for key, value in sensor.details.items()}
@@ -57,7 +48,7 @@ def counted_of(recording: Recording, samples: pl.DataFrame) -> OwnCount | None:
     known = {name: samples[name].drop_nulls().to_list() for name in columns}
     known = {name: values for name, values in known.items() if values and values[-1] < _FULL}
     has_clock = not meta.load.get("imported", {}).get(IN_ORDER_ONLY)
-    return OwnCount(
+    return findings.OwnCount(
         totals={name: values[-1] for name, values in known.items()},
         added={name: max(values[-1] - values[0], 0.0) for name, values in known.items()},
         readings=max(map(len, known.values()), default=1),
@@ -66,7 +57,7 @@ def counted_of(recording: Recording, samples: pl.DataFrame) -> OwnCount | None:
     )
 
 
-def by_own_count(recording: RecordingFindings) -> Answer | None:
+def by_own_count(recording: findings.RecordingFindings) -> findings.Answer | None:
     """Return the answer that the drive's own count gives; None where it gives none.
 
     A course of throughput answers for its own time, unless the drive counted meanwhile or warns.
@@ -87,7 +78,9 @@ def by_own_count(recording: RecordingFindings) -> Answer | None:
     if added:
         parts = [f"yes, {between}, by its own count: {_told(added)}", f"in all {_told(ever)}{life}"]
     elif counted.throttled_pct:
-        parts = [f"yes, by {percent_text(counted.throttled_pct)} when it was read, by its own word"]
+        parts = [
+            f"yes, by {words.percent_text(counted.throttled_pct)} when it was read, by its own word"
+        ]
         parts += [f"in all {_told(ever)}{life}"] if ever else []
     elif ever:
         parts = [f"yes, at some time, by its own count: {_told(ever)}{life}"]
@@ -118,7 +111,7 @@ def by_own_count(recording: RecordingFindings) -> Answer | None:
         why for step in recording.steps for why in (step.hot_from_start, step.why_unknown) if why
     )
     is_shown = added or counted.throttled_pct or (ever and not is_course)
-    return Answer(
+    return findings.Answer(
         throttles="yes" if is_shown else "cannot-tell",
         sentence=f"{text[0].upper()}{text[1:]}.",
         because=list(whys),
@@ -126,7 +119,7 @@ def by_own_count(recording: RecordingFindings) -> Answer | None:
     )
 
 
-def counted_before(counted: OwnCount | None) -> list[str]:
+def counted_before(counted: findings.OwnCount | None) -> list[str]:
     """What a drive counted before the readings of a log and not between them, or nothing."""
     if counted is None or counted.readings == 1:
         return []
@@ -138,29 +131,29 @@ def counted_before(counted: OwnCount | None) -> list[str]:
     return [f"{told}; none of it {_between(counted)}"]
 
 
-def _life(counted: OwnCount) -> str:
-    return "" if counted.power_on_h is None else f" in {amount_text(counted.power_on_h, 'h')}"
+def _life(counted: findings.OwnCount) -> str:
+    return "" if counted.power_on_h is None else f" in {words.amount_text(counted.power_on_h, 'h')}"
 
 
-def _between(counted: OwnCount) -> str:
+def _between(counted: findings.OwnCount) -> str:
     told = "between its readings"
-    return f"{told} ({duration_text(counted.between_s)})" if counted.between_s else told
+    return f"{told} ({words.duration_text(counted.between_s)})" if counted.between_s else told
 
 
-def _alarm(counted: OwnCount) -> list[str]:
+def _alarm(counted: findings.OwnCount) -> list[str]:
     """What the drive warns of, in one part of a sentence, or none."""
     warning = counted.critical_warning or 0
     whys = [why for bit, why in _WARNINGS.items() if warning & bit]
-    told = [f"critical warning 0x{warning:02x}: {listed(whys)}"] if whys else []
+    told = [f"critical warning 0x{warning:02x}: {words.listed(whys)}"] if whys else []
     told += ["its health is FAILED"] if counted.failed else []
     return [f"the drive itself warns ({', '.join(told)})"] if told else []
 
 
 def _above_limits(totals: Mapping[str, float]) -> str:
     """How long the drive was above the limits that it states; empty for never."""
-    return listed(
+    return words.listed(
         [
-            f"above its {name} temperature for {duration_text(above_s)}"
+            f"above its {name} temperature for {words.duration_text(above_s)}"
             for name in ("warning", "critical")
             if (above_s := totals.get(_TIME_S + name, 0.0))
         ]
@@ -177,11 +170,11 @@ def _told(counts: Mapping[str, float]) -> str:
             if name.startswith(family)
         ]
 
-    times, spent = steps(_COUNT, number_text), steps(_TIME_S, seconds_text)
-    named = listed([f"{text} {step}".rstrip() for text, step in times or spent])
+    times, spent = steps(_COUNT, words.number_text), steps(_TIME_S, words.seconds_text)
+    named = words.listed([f"{text} {step}".rstrip() for text, step in times or spent])
     if not times:
         return f"{named} of throttling"
-    in_all = listed([text for text, _ in spent])
+    in_all = words.listed([text for text, _ in spent])
     return f"{named} transitions" + (f" ({in_all})" if in_all else "")
 
 
@@ -207,7 +200,7 @@ _BURST_MB_S, _BURST_GB = 20.0, 0.5
 _BUSY_PCT = 20.0
 
 
-def unloaded_of(view: StepView) -> Unloaded:
+def unloaded_of(view: StepView) -> findings.Unloaded:
     """Return what is known of the time without a load, which is `view`."""
     rate = view.throughput
     max_c = view.max_temp_c
@@ -217,16 +210,16 @@ def unloaded_of(view: StepView) -> Unloaded:
     if len(rate.values) and rate.unit != "lat_us":
         seen.append(f"at most {rate.text(np.max(rate.values))}")
     if busy_pct is not None:
-        seen.append(f"busy {percent_text(round(busy_pct))} of the time")
+        seen.append(f"busy {words.percent_text(round(busy_pct))} of the time")
     found = _followed(view)
     bursts = _bursts(view) if rate.unit == "mb_s" else []
     reasons = []
     if max_c is not None:
-        reasons.append(f"it was at {temp_text(max_c)} at most")
+        reasons.append(f"it was at {words.temp_text(max_c)} at most")
     if found is not None:
-        slowly = duration_text(found.time_constant_s)
+        slowly = words.duration_text(found.time_constant_s)
         reasons.append(f"its temperature followed {found.what}, with a time constant of {slowly}")
-    return Unloaded(
+    return findings.Unloaded(
         duration_s=view.duration_s,
         busy_pct=busy_pct,
         max_mb_s=max(rate.values.tolist(), default=None) if rate.unit == "mb_s" else None,
@@ -236,7 +229,8 @@ def unloaded_of(view: StepView) -> Unloaded:
         follows=None if found is None else found.what,
         follows_column=None if found is None else found.column,
         time_constant_s=None if found is None else found.time_constant_s,
-        text=f" in {duration_text(view.duration_s)}" + (f" ({', '.join(seen)})" if seen else ""),
+        text=f" in {words.duration_text(view.duration_s)}"
+        + (f" ({', '.join(seen)})" if seen else ""),
         reasons=reasons,
     )
 
@@ -254,7 +248,7 @@ def _bursts(view: StepView) -> list[_Burst]:
         return []
     working = rate.values >= max(_BURST_MB_S, 0.1 * float(np.max(rate.values)))
     found = []
-    for begin, end in spans_of(working):
+    for begin, end in series.spans_of(working):
         busy_pct = busy.between(rate.t_s[begin], rate.t_s[end - 1])
         if len(busy_pct) and float(np.mean(busy_pct)) < _BUSY_PCT:
             continue
@@ -293,8 +287,8 @@ def _followed(view: StepView) -> _Followed | None:
         if len(track.values) < _MIN_READINGS or float(np.ptp(track.values)) == 0:
             continue
         cause = np.interp(grid_s, track.t_s, track.values)
-        for tau_s in TIME_CONSTANTS_S:
-            followed = lagged(cause - cause[0], step_s / tau_s)
+        for tau_s in series.TIME_CONSTANTS_S:
+            followed = series.lagged(cause - cause[0], step_s / tau_s)
             if float(np.std(followed)) == 0:
                 continue
             r = float(np.corrcoef(followed, temps_c)[0, 1])

@@ -10,12 +10,12 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
+from heatsoak import protocol
+from heatsoak.analysis import falls
 from heatsoak.analysis.course import Course, course_of, drive_of
-from heatsoak.analysis.falls import Drop, Found, Stall, find, find_drops
 from heatsoak.analysis.findings import Verdict
 from heatsoak.analysis.sensors import sense
 from heatsoak.analysis.series import Array, RateSeries, directions, iops, throughput
-from heatsoak.protocol import LoadStep, Observed, Precondition, Role, cools_better, differing
 from heatsoak.recording import Recording
 from heatsoak.recording.columns import TEMPERATURES, drive_temperatures, judged, limits_c
 
@@ -58,7 +58,7 @@ class StepView:
 
     def __init__(
         self,
-        step: LoadStep | Observed,
+        step: protocol.LoadStep | protocol.Observed,
         samples: pl.DataFrame,
         start_s: float,
         limits_c: dict[str, float],
@@ -93,23 +93,23 @@ class StepView:
         return iops(self.samples, self.start_s)
 
     @cached_property
-    def drops(self) -> list[Drop] | None:
+    def drops(self) -> list[falls.Drop] | None:
         """The drops in throughput; None if the step is too short to tell."""
         return None if self._found is None else self._found.drops
 
     @property
-    def oscillation_from_start(self) -> Drop | None:
+    def oscillation_from_start(self) -> falls.Drop | None:
         """Oscillation from the start, if there are no drops; alone it is not an episode."""
         return None if self._found is None else self._found.swing
 
     @property
-    def stalls(self) -> list[Stall]:
+    def stalls(self) -> list[falls.Stall]:
         """Short standstills after which throughput recovered; they are not episodes."""
         return [] if self._found is None else self._found.standstills
 
     @cached_property
-    def _found(self) -> Found | None:
-        return find(self.throughput) if self.has_moved else None
+    def _found(self) -> falls.Found | None:
+        return falls.find(self.throughput) if self.has_moved else None
 
     @cached_property
     def level(self) -> float:
@@ -119,7 +119,7 @@ class StepView:
         return self.throughput.mean(-math.inf, math.inf)
 
     @cached_property
-    def lasting_drop(self) -> Drop | None:
+    def lasting_drop(self) -> falls.Drop | None:
         """The last drop that lasted to the end of the step."""
         slack_s = max(_TO_THE_END_S, _TO_THE_END * self.throughput.sampling_s) if self.drops else 0
         lasting = [
@@ -225,7 +225,7 @@ class StepView:
     @property
     def is_idle(self) -> bool:
         """Whether it is the whole of a log that shows no load."""
-        return isinstance(self.step, Observed) and self.step.idle
+        return isinstance(self.step, protocol.Observed) and self.step.idle
 
     @property
     def has_rates(self) -> bool:
@@ -291,12 +291,12 @@ class StepView:
         return np.cumsum(np.append(0.0, np.where(np.isfinite(written_mb), written_mb, 0.0)))
 
 
-def drops_of(samples: pl.DataFrame) -> list[Drop] | None:
+def drops_of(samples: pl.DataFrame) -> list[falls.Drop] | None:
     """Return the drops in one step's samples; None if there are too few to tell.
 
     Times count from the start of the first interval that has rates.
     """
-    return None if samples.is_empty() else find_drops(throughput(samples, _start_s(samples)))
+    return None if samples.is_empty() else falls.find_drops(throughput(samples, _start_s(samples)))
 
 
 class _Samples:
@@ -361,7 +361,7 @@ class RecordingView:
             purged = view.course.was_purged_between(before.end_s, view.start_s)
             if view.course.rest_before_s(view.start_s) < RESTED_S and not purged:
                 view.preceded_by = before
-        self.fills = [view for view in loaded if isinstance(view.step, Precondition)]
+        self.fills = [view for view in loaded if isinstance(view.step, protocol.Precondition)]
         self.views = [view for view in loaded if view.step.is_judged]
         self.idle = next((view for view in loaded if view.is_idle), None)
 
@@ -426,11 +426,11 @@ def other_cooling(one: StepView, other: StepView) -> OtherCooling | None:
     here, there = one.course.conditions, other.course.conditions
     if here == there:  # as thousands of runs of one drive are
         return None
-    differ = differing(here, there)
+    differ = protocol.differing(here, there)
     names = differ.get("cooling", [])
     if not names or "load" in differ or "identity" in differ:
         return None
-    better = {cools_better(name, here[name], there[name]) for name in names}
+    better = {protocol.cools_better(name, here[name], there[name]) for name in names}
     return OtherCooling(
         text=", ".join(f"{name} {there[name]}" for name in names),
         is_better=better.pop() if len(better) == 1 else None,
@@ -446,14 +446,14 @@ class Partner:
         causes: its drops with their causes, once those are known.
     """
 
-    role: Role
+    role: protocol.Role
     view: "StepView"
-    causes: Sequence[tuple[Drop, Verdict]] = ()
+    causes: Sequence[tuple[falls.Drop, Verdict]] = ()
 
-    def cause_between(self, start_s: float, end_s: float) -> tuple[Drop, Verdict] | None:
+    def cause_between(self, start_s: float, end_s: float) -> tuple[falls.Drop, Verdict] | None:
         """Return its drop that overlaps most with a time, from the recording's start."""
 
-        def overlap_s(drop: Drop) -> float:
+        def overlap_s(drop: falls.Drop) -> float:
             zero_s = self.view.start_s
             return min(end_s, zero_s + drop.end_s) - max(start_s, zero_s + drop.onset_s)
 

@@ -7,8 +7,8 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import TypeVar
 
+from heatsoak import errors
 from heatsoak.bench.plan import PlannedRun
-from heatsoak.errors import HeatsoakError, NotEmptyError, RunInterrupted, ShutDownError, UsageError
 from heatsoak.output import print_err
 from heatsoak.protocol import Conditions, Label, Protocol
 
@@ -53,7 +53,7 @@ def require_hands(protocol: Protocol, runs: Sequence[PlannedRun], axes: Sequence
     places = {tuple(run.conditions[axis] for axis in axes) for run in runs}
     cell = runs[0].conditions
     example = " ".join(f"--set {name}={cell[name]}" for name in protocol.matrix.axes)
-    raise UsageError(
+    raise errors.UsageError(
         f"{protocol.name} takes the drive through {len(places)} places, which on a real machine "
         "have to be "
         "changed by hand, and there is no terminal to ask at: name the one that it is in, such as "
@@ -92,14 +92,14 @@ def walk(
     axes: Sequence[str],
     set_up: Callable[[Conditions], None],
     make: Callable[[PlannedRun], Result],
-) -> list[Result | HeatsoakError | None]:
+) -> list[Result | errors.HeatsoakError | None]:
     """Make `runs` one after the other, and return what became of each.
 
     `set_up` is called before each run for which hands have to change something. A drive that shut
     down is its run's result; after any other error no further run is started, and theirs is None.
     Raises RunInterrupted when the user stops it.
     """
-    results: list[Result | HeatsoakError | None] = [None] * len(runs)
+    results: list[Result | errors.HeatsoakError | None] = [None] * len(runs)
     before: Conditions | None = None
     for index, run in enumerate(runs):
         wanted = changed(run.conditions, before, axes)
@@ -107,11 +107,11 @@ def walk(
             if wanted:
                 set_up(wanted)
             results[index] = make(run)
-        except RunInterrupted:
+        except errors.RunInterrupted:
             raise
-        except HeatsoakError as error:
+        except errors.HeatsoakError as error:
             results[index] = error
-            if not isinstance(error, ShutDownError):
+            if not isinstance(error, errors.ShutDownError):
                 break
         before = run.conditions
     return results
@@ -125,13 +125,13 @@ def ask(wanted: str) -> None:
         answer = _line()
         word = answer.strip().lower()
         if word == "stop" or not answer:  # the end of input
-            raise RunInterrupted("stopped")
+            raise errors.RunInterrupted("stopped")
         if not word:
             return
         print_err(f"'{word}' is neither")
 
 
-def agrees_to_lose(found: NotEmptyError) -> bool:
+def agrees_to_lose(found: errors.NotEmptyError) -> bool:
     """Ask whether what is on a drive may be overwritten; only its model, or id, means yes."""
     _forget_what_was_typed()
     print_err(

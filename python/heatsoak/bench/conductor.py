@@ -8,16 +8,15 @@ from typing import Any
 
 import polars as pl
 
-from heatsoak import system
+from heatsoak import errors, system
 from heatsoak.analysis.findings import SteadyState
 from heatsoak.analysis.rounds import judge_tracked, mean_iops, tracked_text
+from heatsoak.bench import probes
 from heatsoak.bench.heating import Heating, HeatSource
 from heatsoak.bench.plan import Turn, turns_of
-from heatsoak.bench.probes import RATES, Decision, Prober
 from heatsoak.bench.progress import Observer
 from heatsoak.bench.recorder import Latest, Recorder, Side
 from heatsoak.bench.resume import Past, TakenStep
-from heatsoak.errors import HeatsoakError, RunInterrupted, is_stop
 from heatsoak.protocol import (
     Conditions,
     Copy,
@@ -87,7 +86,7 @@ class Conductor:
         self.rounds: _RoundsInProgress | None = None
         #: What an observer is shown: one drive's readings, or for two the writing and the heat.
         self.latest = Latest()
-        self.prober = Prober(
+        self.prober = probes.Prober(
             [turn.step for turn in turns],
             can_purge=all(target.identity.kind != "file" for target in drives.targets),
             warn=lambda text: self.recorders[0].note("warning", text),
@@ -105,25 +104,25 @@ class Conductor:
             with self.heating.on(self.observer, self._wait):
                 for turn in self.turns:
                     self._take(turn)
-        except (KeyboardInterrupt, RunInterrupted):
+        except (KeyboardInterrupt, errors.RunInterrupted):
             also = self._finish("interrupted", "stopped by the user")
-            raise RunInterrupted(f"stopped{also}; {self._kept()}") from None
-        except HeatsoakError as error:
+            raise errors.RunInterrupted(f"stopped{also}; {self._kept()}") from None
+        except errors.HeatsoakError as error:
             if not self.recorders:
                 raise
             also = self._finish("failed", str(error))
             raise type(error)(f"{error}{also}; {self._kept()}") from error
         except BaseException as error:
-            if is_stop(error) or self._was_stopped():
+            if errors.is_stop(error) or self._was_stopped():
                 # a signal that reaches a library in a thread comes out as any error
                 self._finish("interrupted", "stopped by the user")
-                raise RunInterrupted(f"stopped; {self._kept()}") from error
+                raise errors.RunInterrupted(f"stopped; {self._kept()}") from error
             self._finish("failed", "an internal error in heatsoak")
             raise
         try:
             self._finish("finished", None)
         except KeyboardInterrupt:
-            raise RunInterrupted(f"stopped; {self._kept()}") from None
+            raise errors.RunInterrupted(f"stopped; {self._kept()}") from None
         return [recorder.recording for recorder in self.recorders]
 
     def _was_stopped(self) -> bool:
@@ -238,7 +237,9 @@ class Conductor:
             again = step.model_copy(update={"name": attempt_name(step.name, past.attempt)})
             self._take_once(Turn(index, again, (again,)), None)
 
-    def _take_once(self, turn: Turn, decision: Decision | None, number: int | None = None) -> None:
+    def _take_once(
+        self, turn: Turn, decision: probes.Decision | None, number: int | None = None
+    ) -> None:
         """Take a step once; `number` is its round, where it is one of rounds."""
         if self.past is not None:
             self._restore(self.past)
@@ -261,7 +262,9 @@ class Conductor:
         for recorder, _, _ in taking:
             recorder.step_name = None
 
-    def _begin(self, turn: Turn, decision: Decision | None, number: int | None = None) -> None:
+    def _begin(
+        self, turn: Turn, decision: probes.Decision | None, number: int | None = None
+    ) -> None:
         """Record and show that a step begins, or rounds do."""
         if number is None:
             self.observer.on_step(turn.index, turn.step, self._now_s())
@@ -395,12 +398,12 @@ class Conductor:
         """
         # it holds on to this, and this to the target: a simulated drive is gigabytes
         del self.prober
-        failed: HeatsoakError | OSError | None = None
+        failed: errors.HeatsoakError | OSError | None = None
         with system.uninterrupted():
             for recorder in self.recorders:
                 try:
                     recorder.finish(status, reason)
-                except (HeatsoakError, OSError) as error:
+                except (errors.HeatsoakError, OSError) as error:
                     failed = failed or error
         if failed is None:
             return ""
@@ -422,7 +425,9 @@ class _RoundsInProgress:
         """Take samples of a step of this round."""
         number = len(self._means) + 1
         if self._rounds.tracks is not None and step == f"{self._rounds.tracks}/{number}":
-            self._frames.append(samples.select(name for name in RATES if name in samples.columns))
+            self._frames.append(
+                samples.select(name for name in probes.RATES if name in samples.columns)
+            )
 
     def end_round(self) -> None:
         """A round is over."""

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from heatsoak import words
 from heatsoak.bench.places import plan_of, speeds_of
 from heatsoak.bench.plan import AssumedSpeeds, DrivePart, PlannedRun, RunPlan, Turn, plan
 from heatsoak.catalog import load_enclosure
@@ -27,7 +28,6 @@ from heatsoak.protocol.source import MIN_RUNTIME_S
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target import Note, Place
 from heatsoak.units import GB, Size
-from heatsoak.words import amount_text, duration_text, size_text
 
 #: Nobody should wait longer than this for a copy that says nothing.
 _LONG_REST_S = 60.0
@@ -70,7 +70,7 @@ def plan_copy(
     protocol = _fitting(protocol, source, destination, roots)
     copy = largest_copy(protocol)
     if copy.amount_bytes < wanted:
-        less, all_of_it = size_text(copy.amount_bytes), size_text(wanted)
+        less, all_of_it = words.size_text(copy.amount_bytes), words.size_text(wanted)
         warn(f"'{copy.name}' copies {less} instead of {all_of_it}: that is what there is room for")
     fills = source.kind in ("simulated", "directory")
     shared_disk = _shared_disk(source, destination, roots)
@@ -88,9 +88,9 @@ def plan_copy(
     rest_s = sum(one.duration_s for one in planned if not one.step.loads)
     if copy_s < MIN_RUNTIME_S and rest_s > _LONG_REST_S and copy.amount_bytes == wanted:
         warn(
-            f"'{copy.name}' copies {size_text(wanted)}, which may take no more than "
-            f"{amount_text(copy_s, 's', 2)} after a rest of {duration_text(rest_s)}: too short to "
-            f"be judged; --set {copy.name}.size=100GB copies more"
+            f"'{copy.name}' copies {words.size_text(wanted)}, which may take no more than "
+            f"{words.amount_text(copy_s, 's', 2)} after a rest of {words.duration_text(rest_s)}: "
+            f"too short to be judged; --set {copy.name}.size=100GB copies more"
         )
     return protocol, run
 
@@ -205,9 +205,9 @@ def _fitting(protocol: Protocol, source: Place, destination: Place, roots: Roots
     where = " and ".join(dict.fromkeys(place.text for place in places))
     fits = f"{min(room) // GB}GB" if min(room) >= GB else f"{min(room) // (1 << 20)}MiB"
     raise UsageError(
-        f"{where}: there is room to copy {size_text(min(room))} (10 % of a file system is kept "
-        f"free), and '{largest.name}' copies {size_text(largest.amount_bytes)}: "
-        f"--set {largest.name}.size={fits} would fit"
+        f"{where}: there is room to copy {words.size_text(min(room))} (10 % of a file system is "
+        f"kept free), and '{largest.name}' copies {words.size_text(largest.amount_bytes)}: --set "
+        f"{largest.name}.size={fits} would fit"
     )
 
 

@@ -4,21 +4,19 @@ import time
 from itertools import count
 from pathlib import Path
 
-from heatsoak import system
-from heatsoak.errors import RefusedError, ToolError, UsageError
+from heatsoak import errors, recording, system
 from heatsoak.files import free_path
 from heatsoak.protocol import ROLES
-from heatsoak.recording import META, Recording, attempt_name, is_being_written, require_creatable
 from heatsoak.recording.meta import EVENTS, JOURNAL, PARQUET, PARTIAL, RESERVE
 from heatsoak.target import Note
 
 #: Where recordings are made whose place was not named.
 PARENT = Path("recordings")
 
-_FILES = (META, JOURNAL, EVENTS, PARQUET, RESERVE)
+_FILES = (recording.META, JOURNAL, EVENTS, PARQUET, RESERVE)
 #: What a run that is killed at once leaves: nothing in the first ones.
 _EMPTY = (JOURNAL, EVENTS)
-_BEFORE = (*_EMPTY, META + PARTIAL, RESERVE)
+_BEFORE = (*_EMPTY, recording.META + PARTIAL, RESERVE)
 
 
 def default_directory(name: str) -> Path:
@@ -26,21 +24,21 @@ def default_directory(name: str) -> Path:
     return free_path(PARENT / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}")
 
 
-def started_in(directory: Path) -> Recording | None:
+def started_in(directory: Path) -> recording.Recording | None:
     """Return the recording that was started in `directory`; None where none was.
 
     Raises UsageError where something else is there, or it cannot be made, RefusedError where it is
     still being written.
     """
-    require_creatable(directory)
-    if is_being_written(directory):
-        raise RefusedError(
+    recording.require_creatable(directory)
+    if recording.is_being_written(directory):
+        raise errors.RefusedError(
             f"{directory}: another run is recording there: wait for it, or end it, before --resume"
         )
-    if (directory / META).exists():
-        return Recording.open(directory)
+    if (directory / recording.META).exists():
+        return recording.Recording.open(directory)
     if directory.exists() and (other := _foreign(directory)) is not None:
-        raise UsageError(
+        raise errors.UsageError(
             f"{directory}: {other}, and there is no recording that --resume could continue: name "
             "the directory of one with -o"
         )
@@ -75,7 +73,7 @@ def require_copy(directory: Path) -> None:
     others = [name for name in names if name not in ROLES]
     if others or not directory.is_dir():
         what = f"holds {others[0]}, and is" if others else "is"
-        raise UsageError(
+        raise errors.UsageError(
             f"{directory}: {what} no copy that --resume could make again: name the directory "
             "of one with -o"
         )
@@ -89,12 +87,16 @@ def set_aside(directory: Path) -> Note:
     kept = next(
         path
         for number in count(1)
-        if not (path := directory.with_name(attempt_name(directory.name, number))).exists()
+        if not (
+            path := directory.with_name(recording.attempt_name(directory.name, number))
+        ).exists()
     )
     try:
         directory.rename(kept)
     except OSError as error:
-        raise ToolError(f"{directory}: cannot be set aside as {kept}: {error.strerror}") from error
+        raise errors.ToolError(
+            f"{directory}: cannot be set aside as {kept}: {error.strerror}"
+        ) from error
     text = (
         "an earlier run of this copy was cut short: everything is repeated; the earlier one is in "
         f"{kept}"
@@ -111,8 +113,8 @@ def latest_unfinished(name: str) -> Path | None:
     # copies that were made again are kept beside it, with a number behind this
     stems = [stem for stem in stems if "~" not in stem.name]
     for directory in stems:
-        metas = [directory / META, *directory.glob(f"*/{META}")]
-        recordings = [Recording.open(meta.parent) for meta in metas if meta.exists()]
+        metas = [directory / recording.META, *directory.glob(f"*/{recording.META}")]
+        recordings = [recording.Recording.open(meta.parent) for meta in metas if meta.exists()]
         if all(r.meta.protocol.name == name for r in recordings):
             is_whole = recordings and all(r.meta.status == "finished" for r in recordings)
             return None if is_whole else directory

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Generic, TypeVar
 
+from heatsoak import errors
 from heatsoak.bench.progress import Observer
-from heatsoak.errors import HeatsoakError, RunInterrupted, ShutDownError
 
 #: Runs made at once. The simulator works outside Python's lock, so that threads do; more than two
 #: would need more memory than small machines have, since a large drive takes a gigabyte.
@@ -30,7 +30,7 @@ class Fleet(Generic[_Result]):
 
     def make(
         self, runs: Sequence[Callable[[], _Result]], *, tick: Callable[[int], None] | None = None
-    ) -> list[_Result | HeatsoakError | None]:
+    ) -> list[_Result | errors.HeatsoakError | None]:
         """Make `runs`, started in their order, and return what became of each, in their order.
 
         A drive that shuts down is its run's result, and the others are made. Any other error, such
@@ -40,36 +40,36 @@ class Fleet(Generic[_Result]):
         Raises RunInterrupted when the user stops it, and what any run raises that is no
         HeatsoakError; no run is in progress by then.
         """
-        results: list[_Result | HeatsoakError | None] = [None] * len(runs)
+        results: list[_Result | errors.HeatsoakError | None] = [None] * len(runs)
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="fleet")
         try:
-            pending: dict[Future[_Result | HeatsoakError | None], int] = {
+            pending: dict[Future[_Result | errors.HeatsoakError | None], int] = {
                 pool.submit(self._attempt, run): index for index, run in enumerate(runs)
             }
             while pending:
                 done, _ = wait(pending, timeout=_POLL_S, return_when=FIRST_COMPLETED)
                 for future in done:
                     results[pending.pop(future)] = result = future.result()
-                    if isinstance(result, RunInterrupted):
+                    if isinstance(result, errors.RunInterrupted):
                         raise result
                 if tick is not None:
                     tick(len(runs) - len(pending))
-        except (KeyboardInterrupt, RunInterrupted):
+        except (KeyboardInterrupt, errors.RunInterrupted):
             # the signal may also reach a worker, while it is inside of polars
-            raise RunInterrupted("stopped by the user") from None
+            raise errors.RunInterrupted("stopped by the user") from None
         finally:
             self._start_no_more.set()
             self._stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
         return results
 
-    def _attempt(self, run: Callable[[], _Result]) -> _Result | HeatsoakError | None:
+    def _attempt(self, run: Callable[[], _Result]) -> _Result | errors.HeatsoakError | None:
         if self._start_no_more.is_set():
             return None
         try:
             return run()
-        except HeatsoakError as error:
-            if not isinstance(error, ShutDownError):
+        except errors.HeatsoakError as error:
+            if not isinstance(error, errors.ShutDownError):
                 self._start_no_more.set()
             # again, without the traceback: its frames would keep a whole drive in memory
             return type(error)(str(error))

@@ -10,15 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
+from heatsoak import errors, words
 from heatsoak.bench.by_hand import BY_HAND, is_attended
 from heatsoak.bench.progress import Observer
 from heatsoak.bench.recorder import Recorder
-from heatsoak.errors import HeatsoakError, ToolError, UsageError
 from heatsoak.files import free_path
 from heatsoak.heat import Ask, Heater, heater
 from heatsoak.protocol import Conditions, Heat, Protocol
 from heatsoak.recording.meta import RAW
-from heatsoak.words import duration_text, kelvin_text, listed, percent_text
 
 #: The shortest window, and the window's share of the time since the start of the warm-up.
 WINDOW_S = 600.0
@@ -134,9 +133,9 @@ class Heaters:
         for number, heat in enumerate(heats_on(self._protocol, conditions), 1):
             try:
                 made = self._heater(heat, free_path(directory / RAW / f"heat-{number}.log"))
-            except UsageError as error:
-                how_hard = "" if heat.command else f" at {percent_text(heat.load_pct, 3)}"
-                raise UsageError(
+            except errors.UsageError as error:
+                how_hard = "" if heat.command else f" at {words.percent_text(heat.load_pct, 3)}"
+                raise errors.UsageError(
                     f"{self._protocol.name} asks for {heat.source} heat{how_hard} here: {error}"
                 ) from error
             found.append((heat, made))
@@ -156,7 +155,7 @@ class Heaters:
     def _why_not(self, heat: Heat) -> str | None:
         try:
             self._heater(heat, Path())
-        except UsageError as error:
+        except errors.UsageError as error:
             return str(error)
         return None
 
@@ -199,7 +198,7 @@ class Heating:
                 self._warm_up(observer, wait)
             yield
         except BaseException:
-            with suppress(HeatsoakError):  # what ended the run is what is reported
+            with suppress(errors.HeatsoakError):  # what ended the run is what is reported
                 self._end()
             raise
         else:
@@ -212,12 +211,14 @@ class Heating:
         """
         for source, why in self._ended():
             if self._is_warming_up:
-                raise ToolError(f"the {source.name} heat ended before it had warmed up: {why}")
+                raise errors.ToolError(
+                    f"the {source.name} heat ended before it had warmed up: {why}"
+                )
             data = self._stop(source)
             self._recorder.note(
                 "warning",
                 f"the {source.name} heat ended early, after "
-                f"{duration_text(data['duration_s'])}: {why}; "
+                f"{words.duration_text(data['duration_s'])}: {why}; "
                 "what follows was not heated as the protocol demands",
                 {"source": source.heat.source, **data},
             )
@@ -268,16 +269,18 @@ class Heating:
         known_k = {name: round(k, 2) for name, k in rises_k.items() if k < float("inf")}
         data = {"waited_s": waited_s, "rises_k": known_k, "temps_c": recorder.latest.temps_c()}
         kind = "heat-steady" if is_steady else "heat-not-steady"
-        recorder.event(kind, None, f"after {duration_text(waited_s)}", data)
+        recorder.event(kind, None, f"after {words.duration_text(waited_s)}", data)
         if is_steady:
             return
-        rising = [f"{name} rose by {kelvin_text(k)}" for name, k in known_k.items() if k >= 0.5]
-        seen = listed(rising) or (
+        rising = [
+            f"{name} rose by {words.kelvin_text(k)}" for name, k in known_k.items() if k >= 0.5
+        ]
+        seen = words.listed(rising) or (
             "it takes ten minutes to tell" if data["temps_c"] else "no temperature can be read"
         )
         recorder.note(
             "warning",
-            f"the warm-up was not steady within {duration_text(waited_s)}: {seen} at its end",
+            f"the warm-up was not steady within {words.duration_text(waited_s)}: {seen} at its end",
         )
 
     def _ended(self) -> Iterator[tuple[_Source, str]]:
@@ -287,14 +290,14 @@ class Heating:
 
     def _end(self) -> None:
         """End all sources, whatever becomes of one; raises what the first could not."""
-        failed: HeatsoakError | None = None
+        failed: errors.HeatsoakError | None = None
         for source in self._sources:
             try:
                 if source.start_s is None:
                     source.heater.stop()  # it may have been starting
                 else:
                     self._stop(source)
-            except HeatsoakError as error:
+            except errors.HeatsoakError as error:
                 self._recorder.note("warning", str(error))
                 failed = failed or error
         if failed is not None:

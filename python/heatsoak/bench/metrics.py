@@ -16,10 +16,9 @@ from heatsoak.analysis.findings import Cause
 from heatsoak.bench.recorder import Latest
 from heatsoak.bench.watch import DriveWatch
 from heatsoak.errors import UsageError
-from heatsoak.exporter.openmetrics import Sample, labels_of, metric
+from heatsoak.exporter import openmetrics
 from heatsoak.output import announce, print_err
-from heatsoak.recording import SensorMeta
-from heatsoak.recording.columns import TEMPERATURES, OpenMetricsFamily, column_of, limits_c
+from heatsoak.recording import SensorMeta, columns
 from heatsoak.sensor import SensorInfo
 from heatsoak.units import is_possible_temp
 from heatsoak.words import duration_text
@@ -29,16 +28,18 @@ if TYPE_CHECKING:
 
 _HERE = "127.0.0.1"
 _VERDICTS = (*get_args(Cause), "steady", "unknown")
-_LIMIT = OpenMetricsFamily(
+_LIMIT = columns.OpenMetricsFamily(
     "heatsoak_temperature_limit_celsius",
     "A limit that the drive itself states: warning, critical, tmt1, tmt2.",
 )
-_TEMPERATURE = OpenMetricsFamily(
+_TEMPERATURE = columns.OpenMetricsFamily(
     "heatsoak_drive_temperature_celsius",
     "The drive's own temperature: its composite, or else its hottest sensor.",
 )
-_INFO = OpenMetricsFamily("heatsoak_drive_info", "Which drive it is; 1 as long as it is looked at.")
-_VERDICT = OpenMetricsFamily(
+_INFO = columns.OpenMetricsFamily(
+    "heatsoak_drive_info", "Which drive it is; 1 as long as it is looked at."
+)
+_VERDICT = columns.OpenMetricsFamily(
     "heatsoak_verdict", "1 for what the newest load in the last half hour shows, 0 for the rest."
 )
 
@@ -182,7 +183,7 @@ class Metrics:
     def collect(self) -> Iterator["Metric"]:
         """Yield the metrics that there are readings of, each family once."""
         # nothing that was not measured is shown as 0
-        families: dict[str, tuple[OpenMetricsFamily, list[Sample]]] = {}
+        families: dict[str, tuple[columns.OpenMetricsFamily, list[openmetrics.Sample]]] = {}
         for drive in self.drives():
             known = {name: value for name, value in drive.labels.items() if value}
             for family, labels, value in _of_drive(drive):
@@ -190,24 +191,26 @@ class Metrics:
                 _, samples = families.setdefault(family.name, (family, []))
                 samples.append(({**known, **labels}, value))
         for family, samples in families.values():
-            yield metric(family, samples)
+            yield openmetrics.metric(family, samples)
 
 
-def _of_drive(drive: DriveState) -> Iterator[tuple[OpenMetricsFamily, dict[str, str], float]]:
+def _of_drive(
+    drive: DriveState,
+) -> Iterator[tuple[columns.OpenMetricsFamily, dict[str, str], float]]:
     yield _INFO, {name: text for name, text in drive.info.items() if text}, 1.0
     latest = drive.latest.values()
     for name, value in latest.items():
-        family = column_of(name).metric
+        family = columns.column_of(name).metric
         if family is not None and _is_of_now(name, latest):
-            yield family, labels_of(name), value * family.times / family.over
+            yield family, openmetrics.labels_of(name), value * family.times / family.over
     for way, verb in (("read", "read"), ("write", "written")) if drive.moved else ():
         for unit, what in (("bytes", f"Bytes {verb}"), ("operations", f"{way.title()}s")):
             text = f"{what} since the watch, or the test, began."
-            counted = OpenMetricsFamily(f"heatsoak_{way}_{unit}", text, type="counter")
+            counted = columns.OpenMetricsFamily(f"heatsoak_{way}_{unit}", text, type="counter")
             yield counted, {}, drive.moved[f"{way}_{unit}"]
     if (temp_c := drive.latest.drive_temp_c()) is not None:
         yield _TEMPERATURE, {}, temp_c
-    for name, limit_c in limits_c(drive.sensors).items():
+    for name, limit_c in columns.limits_c(drive.sensors).items():
         yield _LIMIT, {"limit": name}, limit_c
     for one in _VERDICTS if drive.verdict is not None else ():
         yield _VERDICT, {"verdict": one}, float(one == drive.verdict)
@@ -215,7 +218,7 @@ def _of_drive(drive: DriveState) -> Iterator[tuple[OpenMetricsFamily, dict[str, 
 
 def _is_of_now(name: str, latest: Mapping[str, float]) -> bool:
     """Whether a value is a reading: no placeholder, and no latency of I/O that is long over."""
-    if name.startswith(TEMPERATURES):
+    if name.startswith(columns.TEMPERATURES):
         return is_possible_temp(latest[name])
     way, _, what = name.partition("_")
     return what != "lat_us" or latest.get(f"{way}_iops") != 0

@@ -28,8 +28,7 @@ from heatsoak.protocol import Conditions, Matrix, Protocol, Rounds, Step, Worklo
 from heatsoak.sensor import Roots, Sensor, device_behind, discover, drive_sensors
 from heatsoak.sensor.nvme_admin import Ioctl
 from heatsoak.sensor.sysfs import drive_in_tree
-from heatsoak.target import DeviceInfo, Note, Place, hctm
-from heatsoak.target.simulated import SimulatedTarget, thresholds_note, with_thresholds
+from heatsoak.target import DeviceInfo, Note, Place, hctm, simulated
 from heatsoak.words import percent_text, rate_text
 
 #: What a drive is taken to do where nothing is known of it: a fast drive of PCIe 4.0.
@@ -179,7 +178,7 @@ def simulation_s(part: DrivePart, plan: RunPlan) -> float | None:
     if not part.place.is_simulated:
         return None
     target = part.place.target(part.protocol)
-    assert isinstance(target, SimulatedTarget)
+    assert isinstance(target, simulated.SimulatedTarget)
     total_s = 0.0
     for planned in plan.steps:
         if not planned.step.loads or planned.step.is_probe:
@@ -211,7 +210,7 @@ def require_thresholds(place: Place, wanted: hctm.Thresholds, roots: Roots) -> N
     if not wanted.is_asked:
         return
     if place.rated is not None:
-        with_thresholds(place.rated, wanted)
+        simulated.with_thresholds(place.rated, wanted)
     else:
         hctm.controllers(_drive(place, roots), roots)
 
@@ -229,7 +228,11 @@ def settings_for_run(place: Place, wanted: hctm.Thresholds, roots: Roots) -> Ite
     That includes what a killed run has left set on the drive, where it still is.
     """
     if place.rated is not None:
-        yield [thresholds_note(with_thresholds(place.rated, wanted))] if wanted.is_asked else []
+        yield (
+            [simulated.thresholds_note(simulated.with_thresholds(place.rated, wanted))]
+            if wanted.is_asked
+            else []
+        )
         return
     info = place.device_info(roots)
     notes = [] if info is None else hctm.left_on(info)

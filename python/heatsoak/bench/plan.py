@@ -22,8 +22,7 @@ from heatsoak.protocol import (
     Workload,
     WorkloadStep,
 )
-from heatsoak.target import Note, Place
-from heatsoak.target.traces import Traffic, count_quickly, is_shape
+from heatsoak.target import Note, Place, traces
 from heatsoak.units import MB
 
 #: The drive that most published figures are of.
@@ -150,7 +149,7 @@ def rated_speeds(drive: catalog.Drive) -> AssumedSpeeds:
 
 
 #: What a replay moves; None where that is known only once its trace was read.
-TrafficOf = Callable[[Replay], Traffic | None]
+TrafficOf = Callable[[Replay], traces.Traffic | None]
 
 
 @dataclass(frozen=True)
@@ -224,7 +223,7 @@ def plan(
 
 def traffic_on(size_bytes: int) -> TrafficOf:
     """Return what replays move on a target of `size_bytes`, where that can be known quickly."""
-    return cache(lambda step: count_quickly(step, size_bytes))
+    return cache(lambda step: traces.count_quickly(step, size_bytes))
 
 
 def typical_plan(protocol: Protocol) -> RunPlan:
@@ -236,7 +235,7 @@ def typical_plan(protocol: Protocol) -> RunPlan:
         protocol,
         size_bytes,
         rated_speeds(drive),
-        lambda step: shapes(step) if is_shape(step) else None,
+        lambda step: shapes(step) if traces.is_shape(step) else None,
     )
 
 
@@ -287,7 +286,7 @@ def _part(
             return StepPlan(step, 0, 0, False)
 
 
-def _replay(step: Replay, traffic: Traffic | None, speeds: AssumedSpeeds) -> StepPlan:
+def _replay(step: Replay, traffic: traces.Traffic | None, speeds: AssumedSpeeds) -> StepPlan:
     """A replay as fast as a drive is with many I/Os in flight, and its pauses."""
     if traffic is None:
         return StepPlan(step, 0, 0, False, is_known=False)

@@ -13,9 +13,9 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress
 from typing_extensions import override
 
+from heatsoak import output
 from heatsoak.bench.plan import RunPlan, StepPlan
 from heatsoak.bench.recorder import Latest
-from heatsoak.output import LINE_INTERVAL_S, Console, Text, TextColumn, print_err
 from heatsoak.protocol import SingleStep, Step
 from heatsoak.words import duration_text, percent_text, rate_text, temp_text
 
@@ -309,14 +309,14 @@ _BARS, _ASCII_BARS = "▁▂▃▄▅▆▇█", "_.-:=+*#"
 class LiveView(SessionView):
     """A block at the bottom of the terminal that is redrawn in place."""
 
-    def __init__(self, plans: list[RunPlan], title: str, console: Console) -> None:
+    def __init__(self, plans: list[RunPlan], title: str, console: output.Console) -> None:
         super().__init__(plans, title)
         self.console = console
         self.bar = Progress(
-            TextColumn("{task.description}"),
+            output.TextColumn("{task.description}"),
             BarColumn(bar_width=None),
-            TextColumn("{task.percentage:>3.0f} %"),
-            TextColumn("{task.fields[eta]}"),
+            output.TextColumn("{task.percentage:>3.0f} %"),
+            output.TextColumn("{task.fields[eta]}"),
             console=console,
             expand=True,
         )
@@ -343,7 +343,7 @@ class LiveView(SessionView):
 
     @override
     def show_line(self, line: str, style: str) -> None:
-        self.console.print(Text(line, style=style))
+        self.console.print(output.Text(line, style=style))
 
     def _render(self) -> RenderableType:
         title = f"{self.title}: {self.describe_count()}" if not self.is_single else self.title
@@ -357,13 +357,13 @@ class LiveView(SessionView):
         return Group(*lines)
 
 
-def _lines_of(run: RunView, bars: str) -> list[Text]:
+def _lines_of(run: RunView, bars: str) -> list[output.Text]:
     where = f"{run.label}: {run.describe_step()}" if run.label else run.describe_step()
     lines = [where, *([run.because] if run.because else [])]
     readings = run.describe_readings()
     if readings:
         lines.append(f"{readings}  {_sparkline(list(run.history), bars)}")
-    return [Text(line, overflow="ellipsis", no_wrap=True) for line in lines]
+    return [output.Text(line, overflow="ellipsis", no_wrap=True) for line in lines]
 
 
 class PlainView(SessionView):
@@ -376,7 +376,7 @@ class PlainView(SessionView):
 
     @override
     def on_progress(self, run: RunView) -> None:
-        if time.monotonic() - self._shown_at < LINE_INTERVAL_S:
+        if time.monotonic() - self._shown_at < output.LINE_INTERVAL_S:
             return
         if self.is_single:
             doing = (
@@ -389,7 +389,7 @@ class PlainView(SessionView):
     @override
     def show_status(self, line: str) -> None:
         with self._lock:
-            print_err(line)
+            output.print_err(line)
             self._shown_at = time.monotonic()
 
     @override
@@ -399,7 +399,7 @@ class PlainView(SessionView):
 
 def make_view(plans: list[RunPlan], title: str) -> SessionView:
     """Return a live view where standard error is a terminal that redraws, else plain lines."""
-    console = Console(stderr=True)
+    console = output.Console(stderr=True)
     # a terminal that cannot move its cursor would get nothing but the end
     redraws = console.is_terminal and not console.is_dumb_terminal
     return LiveView(plans, title, console) if redraws else PlainView(plans, title)

@@ -21,13 +21,7 @@ from heatsoak.bench.interruptions import passed_since
 from heatsoak.bench.probes import RATES
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Conditions, Precondition, Protocol, Purge, Step
-from heatsoak.recording import Event, Recording, attempt_name
-from heatsoak.recording.files import (
-    NO_CHECKSUMS,
-    replace_atomically,
-    reporting_write_errors,
-    write_meta,
-)
+from heatsoak.recording import Event, Recording, attempt_name, files
 from heatsoak.recording.meta import ATTEMPT, EVENTS, JOURNAL, PARQUET, is_attempt
 from heatsoak.target import Identity
 from heatsoak.words import duration_text, said
@@ -329,17 +323,17 @@ def reopen(recording: Recording, since: int | None) -> tuple[Recording, int]:
     attempt = 1 + max(attempts, default=0)
     tail = [] if since is None else events[since:]
     kept = events[: len(events) - len(tail)]
-    with reporting_write_errors(recording.path):
+    with files.reporting_write_errors(recording.path):
         with ExitStack() as replaced:
             if tail:
                 lines = _lines([*kept, *_renamed(tail, attempt)])
-                replaced.enter_context(replace_atomically(recording.path / EVENTS)).write_bytes(
-                    lines
-                )
-            journal = replaced.enter_context(replace_atomically(recording.path / JOURNAL))
+                replaced.enter_context(
+                    files.replace_atomically(recording.path / EVENTS)
+                ).write_bytes(lines)
+            journal = replaced.enter_context(files.replace_atomically(recording.path / JOURNAL))
             _write_samples(recording, tail, attempt, journal)
             # all that takes room is written: from here on its files differ, until it has ended
-            write_meta(recording.path, recording.meta.model_copy(update=NO_CHECKSUMS))
+            files.write_meta(recording.path, recording.meta.model_copy(update=files.NO_CHECKSUMS))
         # having the samples twice does no harm, and the journal is complete now
         system.remove(recording.path / PARQUET)
     return Recording.open(recording.path), attempt

@@ -7,17 +7,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from heatsoak import catalog
 from heatsoak.bench.heating import PlannedHeat
 from heatsoak.bench.places import simulation_s
 from heatsoak.bench.plan import DrivePart, RunPlan, StepPlan, typical_plan
-from heatsoak.catalog import (
-    Likeness,
-    drive_ids,
-    enclosure_ids,
-    like,
-    load_drive,
-    load_enclosure,
-)
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol import Conditions, Label, Protocol, bundled, load
 from heatsoak.sensor import Roots
@@ -119,9 +112,9 @@ class PlaceRow(_Row):
 
 def place_rows() -> Iterator[PlaceRow]:
     """Yield a row for each enclosure of the catalog."""
-    usual = {name: load_drive(name).enclosure for name in drive_ids()}
-    for name in enclosure_ids():
-        place = load_enclosure(name)
+    usual = {name: catalog.load_drive(name).enclosure for name in catalog.drive_ids()}
+    for name in catalog.enclosure_ids():
+        place = catalog.load_enclosure(name)
         yield PlaceRow(
             id=name,
             description=place.description,
@@ -299,11 +292,11 @@ def likeness_row(asked: str) -> LikenessRow:
     model, size_bytes, pcie, own_c = asked, None, None, dict[str, float]()
     if Path(asked).is_file():
         model, size_bytes, pcie, own_c = _told_by(Path(asked))
-    found = like(model, size_bytes, pcie)
+    found = catalog.like(model, size_bytes, pcie)
     if found is None:
         raise UsageError(
-            f"{model}: the catalog has no drive like it{suggestion(model, drive_ids())}, and "
-            "nothing tells its class: say it, as in 'Gen4 QLC 2TB', or give a file with its "
+            f"{model}: the catalog has no drive like it{suggestion(model, catalog.drive_ids())}, "
+            "and nothing tells its class: say it, as in 'Gen4 QLC 2TB', or give a file with its "
             "smartctl -a"
         )
     drive, from_c = found.drive, found.throttles_from_c
@@ -358,7 +351,7 @@ def _told_by(path: Path) -> tuple[str, int | None, str | None, dict[str, float]]
     return str(log.drive["model"]), log.drive.get("size_bytes"), next(faster, None), own_c
 
 
-def _likeness_in_words(found: Likeness) -> str:
+def _likeness_in_words(found: catalog.Likeness) -> str:
     size, drive_id = size_text(found.drive.user_bytes), found.drive.id
     unmeasured = ": its data sheet, on figures of its class" if found.drive.basis else ""
     match found.kind:

@@ -11,22 +11,9 @@ from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
-from heatsoak.bench.by_hand import (
-    ask,
-    axes_by_hand,
-    changed,
-    described,
-    require_hands,
-    walk,
-)
+from heatsoak import errors
+from heatsoak.bench import by_hand, copying, directories, progress
 from heatsoak.bench.conductor import Conductor
-from heatsoak.bench.copying import plan_copy, plan_of_both, plans_of_copy
-from heatsoak.bench.directories import (
-    clear,
-    require_copy,
-    set_aside,
-    started_in,
-)
 from heatsoak.bench.fleet import WORKERS, Fleet
 from heatsoak.bench.heating import Heaters, HeatSource
 from heatsoak.bench.places import (
@@ -40,22 +27,19 @@ from heatsoak.bench.places import (
     wait_for_sanitize,
 )
 from heatsoak.bench.plan import DrivePart, PlannedRun, RunPlan
-from heatsoak.bench.progress import Observer, SessionView, make_view
 from heatsoak.bench.recorder import Side
 from heatsoak.bench.resume import Past, require_same_run
 from heatsoak.bench.rows import PlannedRow, planned_row
-from heatsoak.errors import HeatsoakError, RunInterrupted, UsageError
 from heatsoak.protocol import Conditions, Protocol
 from heatsoak.recording import META, CopyPart, Recording, require_new
 from heatsoak.recording.meta import RAW
 from heatsoak.sensor import Roots, hwmon
-from heatsoak.target import Note, Place, Target
-from heatsoak.target.hctm import OPTIONS, SETTINGS, Thresholds
+from heatsoak.target import Note, Place, Target, hctm
 from heatsoak.target.lock import drives_held
 from heatsoak.target.place import drive_at, drives_of, found_again
 
 #: What became of several runs: recordings, an error, or nothing where none was started.
-Results = Sequence[list[Recording] | HeatsoakError | None]
+Results = Sequence[list[Recording] | errors.HeatsoakError | None]
 
 
 @dataclass(frozen=True)
@@ -70,7 +54,7 @@ class DriveOptions:
 
     power_sensor: str | None = None
     sensors: Path | None = None
-    thresholds: Thresholds = field(default_factory=Thresholds)
+    thresholds: hctm.Thresholds = field(default_factory=hctm.Thresholds)
 
     @property
     def given(self) -> list[str]:
@@ -78,7 +62,7 @@ class DriveOptions:
         options = {
             "--power-sensor": self.power_sensor is not None,
             "--sensors": self.sensors is not None,
-            OPTIONS: self.thresholds.is_asked,
+            hctm.OPTIONS: self.thresholds.is_asked,
         }
         return [name for name, is_given in options.items() if is_given]
 
@@ -105,7 +89,7 @@ def plan_session(
     roots, options = Roots(), options or DriveOptions()
     wait = None if tell is None else partial(wait_for_sanitize, place, tell, roots)
     if copy_from is not None:
-        protocol, run = plan_copy(
+        protocol, run = copying.plan_copy(
             place,
             copy_from,
             load_protocol,
@@ -114,12 +98,12 @@ def plan_session(
             before_reading=wait,
             warn=warn,
         )
-        for option in [*options.given, *(key for key in SETTINGS if key in run.conditions)]:
-            raise UsageError(f"{option}: applies to one drive, but a copy has two")
+        for option in [*options.given, *(key for key in hctm.SETTINGS if key in run.conditions)]:
+            raise errors.UsageError(f"{option}: applies to one drive, but a copy has two")
         _check_erase(place, erase_id)
         return Session(place, protocol, [run], options)
     protocol = _load_safely(place, load_protocol, erase_id, roots, wait, warn)
-    axes = [] if place.is_simulated else axes_by_hand(protocol)
+    axes = [] if place.is_simulated else by_hand.axes_by_hand(protocol)
     session = Session(place, protocol, runs_of(protocol, place, axes, erase_id), options, axes)
     _check_options(place, options, roots)
     for run in session.runs:
@@ -139,7 +123,7 @@ def _load_safely(
     """Load a protocol for one drive; raise RefusedError first where the place must not be used."""
     try:
         protocol = load_protocol()
-    except HeatsoakError:
+    except errors.HeatsoakError:
         # what it would have done is not known: take it for writing, in doubt refuse
         place.refuse_unsafe(writes=True, erase_id=erase_id, roots=roots)
         raise
@@ -155,7 +139,7 @@ def _load_safely(
         warn=warn,
     )
     if copies:
-        raise UsageError(
+        raise errors.UsageError(
             f"{protocol.name} copies from one drive to another: "
             f"--on {place.text} is the source, name the destination with --to"
         )
@@ -165,7 +149,7 @@ def _load_safely(
 def _check_erase(place: Place, erase_id: str | None) -> None:
     """Raise UsageError for --erase where nothing has to be destroyed: it means another target."""
     if erase_id is not None and place.kind not in ("block", "nbd"):
-        raise UsageError(
+        raise errors.UsageError(
             f"--erase {erase_id}: is for whole drives (/dev/...) and NBD exports, and {place.text} "
             "is neither: leave it out, or name the drive with --on"
         )
@@ -175,13 +159,13 @@ def _check_options(place: Place, options: DriveOptions, roots: Roots) -> None:
     """Raise UsageError for options that the place cannot have; no drive is asked."""
     if options.power_sensor is not None:
         if place.is_simulated:
-            raise UsageError(
+            raise errors.UsageError(
                 "--power-sensor only applies to real drives: a simulated one's power is modelled"
             )
         hwmon.named_power(options.power_sensor, roots)
     if options.sensors is not None:
         if place.kind != "nbd":
-            raise UsageError(
+            raise errors.UsageError(
                 f"--sensors is for NBD exports: those of {place.text} are found without it"
             )
         for sensor in sensors_of_tree(options.sensors):
@@ -215,7 +199,7 @@ class Session:
     def _ask(self, wanted: str) -> None:
         """Ask whoever is at the terminal, with what is shown of a run held back meanwhile."""
         with self._held_back():
-            ask(wanted)
+            by_hand.ask(wanted)
 
     @property
     def is_simulated(self) -> bool:
@@ -228,13 +212,13 @@ class Session:
         before: Conditions | None = None
         for run in self.runs:
             if run.is_copy:
-                both = zip(run.parts, plans_of_copy(run, self.roots), strict=True)
+                both = zip(run.parts, copying.plans_of_copy(run, self.roots), strict=True)
                 rows += [planned_row(part, plan, self.roots) for part, plan in both]
                 continue
             (part,) = run.parts
             plan = plan_of(part, self.roots)
             heat = [] if self.is_simulated else self.heaters.preview(run.conditions)
-            set_up = changed(run.conditions, before, self.axes_by_hand)
+            set_up = by_hand.changed(run.conditions, before, self.axes_by_hand)
             rows.append(planned_row(part, plan, self.roots, set_up, heat))
             before = run.conditions
         return rows
@@ -263,7 +247,7 @@ class Session:
         done = self._finished(directory) if resume else {}
         todo = [run for run in self.runs if run.name not in done]
         if todo:
-            require_hands(self.protocol, todo, self.axes_by_hand)
+            by_hand.require_hands(self.protocol, todo, self.axes_by_hand)
         for run in todo:
             self._heat_of(run, directory)  # what cannot be is said before anything starts
         purpose = f"recording into {directory.absolute()}"
@@ -276,7 +260,9 @@ class Session:
                     check_thresholds(self.place, wanted, self.roots)
             when_held()
             plans = {run.name: self._plan_of(run) for run in todo}
-            with make_view(list(plans.values()), self.protocol.title or self.protocol.name) as view:
+            with progress.make_view(
+                list(plans.values()), self.protocol.title or self.protocol.name
+            ) as view:
                 self._held_back = view.held_back
                 if len(self.runs) > 1:
                     results = self._record_several(todo, directory, view, plans, workers)
@@ -288,7 +274,9 @@ class Session:
         made = dict(zip((run.name for run in todo), results, strict=True))
         return self._whole([done.get(run.name, made.get(run.name)) for run in self.runs], directory)
 
-    def execute(self, run: PlannedRun, directory: Path, observer: Observer) -> list[Recording]:
+    def execute(
+        self, run: PlannedRun, directory: Path, observer: progress.Observer
+    ) -> list[Recording]:
         """Make one run's recording, or a copy's two, in `directory`; resume what was started there.
 
         The guard comes first: no setting, no sensor and no earlier recording is touched before it.
@@ -300,13 +288,13 @@ class Session:
             _require_same(run, targets, started, past)
             opened = _opened(run, targets)
             if run.is_copy and any(started):
-                aside = set_aside(directory)
+                aside = directories.set_aside(directory)
                 opened = [[aside, *notes] for notes in opened]
             if past is None or run.is_simulated:
                 # a simulated drive went with its process, and does the same again from the start
                 past = None
                 for own in _directories(run, directory):
-                    clear(own)
+                    directories.clear(own)
             sides = self._sides(run, directory, opened, stack)
             conductor = Conductor(run.turns, drives_of(targets), sides, observer, past)
             return conductor.run(self.protocol.notes, self._heat_of(run, directory))
@@ -358,7 +346,7 @@ class Session:
     def _finished(self, directory: Path) -> dict[str, list[Recording]]:
         """The recordings that are finished already, by the names of their runs."""
         if len(self.runs) > 1 and (directory / META).exists():
-            raise UsageError(
+            raise errors.UsageError(
                 f"{directory}: is one recording, and {self.protocol.name} makes {len(self.runs)} "
                 "here: repeat the command as it was"
             )
@@ -373,14 +361,14 @@ class Session:
 
     def _plan_of(self, run: PlannedRun) -> RunPlan:
         if run.is_copy:
-            return plan_of_both(self.protocol, run, self.roots)
+            return copying.plan_of_both(self.protocol, run, self.roots)
         return plan_of(run.parts[0], self.roots)
 
     def _record_several(
         self,
         runs: Sequence[PlannedRun],
         directory: Path,
-        view: SessionView,
+        view: progress.SessionView,
         plans: dict[str, RunPlan],
         workers: int,
     ) -> Results:
@@ -401,13 +389,13 @@ class Session:
             if self.is_simulated:
                 return fleet.make([partial(make, run) for run in runs])
             return self._walk(runs, make)
-        except (KeyboardInterrupt, RunInterrupted):
+        except (KeyboardInterrupt, errors.RunInterrupted):
             kept = (
                 f"the recordings so far are in {directory}, and --resume continues them"
                 if directory.exists()
                 else "nothing was recorded"
             )
-            raise RunInterrupted(f"stopped; {kept}") from None
+            raise errors.RunInterrupted(f"stopped; {kept}") from None
 
     def _walk(
         self, runs: Sequence[PlannedRun], make: Callable[[PlannedRun], list[Recording]]
@@ -418,17 +406,17 @@ class Session:
 
         def set_up(wanted: Conditions) -> None:
             nonlocal here
-            self._ask(f"Set up: {described(wanted)}")
+            self._ask(f"Set up: {by_hand.described(wanted)}")
             here = found_again(self.place, before, self.roots)
 
-        return walk(runs, self.axes_by_hand, set_up, lambda run: make(run.at(here)))
+        return by_hand.walk(runs, self.axes_by_hand, set_up, lambda run: make(run.at(here)))
 
     def _whole(self, results: Results, directory: Path) -> list[Recording]:
         """The recordings, where all of them were made; else raise the first one's error."""
         failed = [
             (run.name, result)
             for run, result in zip(self.runs, results, strict=True)
-            if isinstance(result, HeatsoakError)
+            if isinstance(result, errors.HeatsoakError)
         ]
         whole = [result for result in results if isinstance(result, list)]
         if not failed:
@@ -448,8 +436,8 @@ def _directories(run: PlannedRun, directory: Path) -> list[Path]:
 def _started(run: PlannedRun, directory: Path) -> list[Recording | None]:
     """What was recorded of a run already, for each of its drives."""
     if run.is_copy:
-        require_copy(directory)
-    return [started_in(own) for own in _directories(run, directory)]
+        directories.require_copy(directory)
+    return [directories.started_in(own) for own in _directories(run, directory)]
 
 
 def _require_same(

@@ -22,7 +22,7 @@ from heatsoak.recording import InMemoryRecording, Recording, RecordingMeta, Sens
 from heatsoak.recording.meta import Status
 from heatsoak.sensor import CountersSensor, Roots, Sensor, discover, sysfs
 from heatsoak.sensor.base import SensorInfo
-from heatsoak.target.base import SAMPLE_S, Identity, MonotonicClock, RecordingClock
+from heatsoak.target import base
 from heatsoak.target.device import DeviceInfo
 
 #: The verdict so far is about the last half hour.
@@ -54,7 +54,7 @@ class DriveWatch:
     directory: Path
     conditions: Conditions
     roots: Roots
-    interval_s: float = SAMPLE_S
+    interval_s: float = base.SAMPLE_S
     power_sensor: str | None = None
     latest: Latest = field(default_factory=Latest)
     findings: RecordingFindings | None = None
@@ -95,7 +95,7 @@ class DriveWatch:
             name=WATCH, title="watched, loaded by others", steps=[Observed(name="load")]
         )
         side = Side(protocol, self.conditions, self.directory, sensors)
-        watched = _Watched(self.device.identity(str(self.device.path)), MonotonicClock())
+        watched = _Watched(self.device.identity(str(self.device.path)), base.MonotonicClock())
 
         def take(row: dict[str, float]) -> None:
             add_moved(self.moved, row)
@@ -182,8 +182,8 @@ class DriveWatch:
 class _Watched:
     """A drive as its recording has it: all that is known of the load is what sensors read."""
 
-    identity: Identity
-    clock: RecordingClock
+    identity: base.Identity
+    clock: base.RecordingClock
 
     def columns(self) -> list[str]:
         return ["t_s"]

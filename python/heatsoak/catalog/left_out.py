@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from heatsoak.catalog import loader
 from heatsoak.catalog.bases import whole_pages
-from heatsoak.catalog.loader import drive_from, drive_ids, own_tables
 from heatsoak.catalog.specs import Drive
 
 Path = tuple[str, ...]
@@ -56,18 +56,18 @@ def left_out(drive_id: str) -> Drive:
     That is what class and data sheet say, times the median of fitted over expected among the other
     drives of the same base.
     """
-    tables = own_tables(drive_id)
+    tables = loader.own_tables(drive_id)
     expected = {
         number.path: number.expect[0] * _correction(drive_id, tables.get("base"), number.path)
         for number in fitted_numbers(tables)
     }
     why = {"assumed": "class and data sheet, corrected as the class's other drives were"}
-    return drive_from(with_numbers(tables, expected, **why), drive_id)
+    return loader.drive_from(with_numbers(tables, expected, **why), drive_id)
 
 
 def _correction(drive_id: str, base: str | None, path: Path) -> float:
     """What was fitted to the class's other drives over what was expected of them."""
-    others = [own_tables(one) for one in drive_ids() if one != drive_id]
+    others = [loader.own_tables(one) for one in loader.drive_ids() if one != drive_id]
     ratios = [
         number.value / number.expect[0]
         for tables in others

@@ -8,9 +8,7 @@ from math import isclose, log2
 from pathlib import Path
 from typing import Literal
 
-from heatsoak.catalog import loader
-from heatsoak.catalog.loader import drive_ids, names_of, read_catalog
-from heatsoak.catalog.specs import Drive, Figure, plain
+from heatsoak.catalog import loader, specs
 from heatsoak.errors import UsageError
 from heatsoak.units import GB, TB
 
@@ -45,16 +43,19 @@ class Likeness:
     """
 
     kind: Literal["model", "family", "class"]
-    drive: Drive
+    drive: specs.Drive
     size_bytes: float | None
     guessed: tuple[str, ...] = ()
 
     @property
-    def throttles_from_c(self) -> Figure | None:
+    def throttles_from_c(self) -> specs.Figure | None:
         """What the drive reports when its governor begins; None if it reports another mix."""
         composite = self.drive.sensors.get("composite")
         governor = self.drive.governor
-        if composite is None or plain(composite)["weights"] != plain(governor)["weights"]:
+        if (
+            composite is None
+            or specs.plain(composite)["weights"] != specs.plain(governor)["weights"]
+        ):
             return None
         return governor.begins if composite.offset_c is None else None
 
@@ -84,7 +85,7 @@ def like(model: str, size_bytes: int | None = None, pcie: str | None = None) -> 
     `size_bytes` is its capacity, if the model does not name it, or a drive reports both;
     `pcie` is its generation of PCIe, where something else tells it.
     """
-    if model in drive_ids():
+    if model in loader.drive_ids():
         drive = loader.load_drive(model)
         return Likeness("model", drive, drive.user_bytes)
     text = _normal(model)
@@ -109,7 +110,7 @@ def drive_called(name: str) -> str:
 
     Raises UsageError for a model without its capacity, or one that only others are like.
     """
-    if name in drive_ids() or name.endswith(".toml") or Path(name).is_file():
+    if name in loader.drive_ids() or name.endswith(".toml") or Path(name).is_file():
         return name
     found = like(name)
     if found is None or found.kind == "class":
@@ -123,7 +124,7 @@ def drive_called(name: str) -> str:
     )
 
 
-def load_drive(name: str) -> Drive:
+def load_drive(name: str) -> specs.Drive:
     """Return the drive with the id, model or TOML file `name`, which may be a twin's.
 
     Raises UsageError for an unknown name, or for a bad file, naming it and the key.
@@ -166,7 +167,7 @@ def _of_class(text: str, pcie: str | None, size: float | None) -> Likeness | Non
         apart = abs(log2((size or TB) / (_name(_normal(drive_id))[2] or TB)))
         return [one != other for one, other in zip(wanted, own, strict=True)], apart
 
-    nearest = min(filter(_CLASS.match, drive_ids()), key=unlike)
+    nearest = min(filter(_CLASS.match, loader.drive_ids()), key=unlike)
     untold = {f"PCIe {wanted[0]}.0": pcie, wanted[1].upper(): flash}
     guessed = tuple(words for words, told in untold.items() if not told)
     return Likeness("class", loader.load_drive(nearest), size, guessed)
@@ -179,9 +180,9 @@ def _index() -> dict[str, list[tuple[str, frozenset[str], str]]]:
     A star ends a name that may go on in any way.
     """
     known: dict[str, list[tuple[str, frozenset[str], str]]] = {}
-    for drive_id in drive_ids():
+    for drive_id in loader.drive_ids():
         in_words = re.sub(r"-(\d{3,4})(?=$|-u2)", r"-\1gb", drive_id)
-        reported, base = names_of(drive_id)
+        reported, base = loader.names_of(drive_id)
         names = [_name(_normal(text)) for text in (in_words, *reported)]
         found = _CLASS.match(drive_id) or _CLASS.match(base)
         makers = frozenset(one for name in names for one in name[1])
@@ -217,7 +218,7 @@ def _normal(model: str) -> str:
 @cache
 def _words() -> tuple[dict[str, str], frozenset[str]]:
     """What makers are called, each with one name for it, and what drives of a family may lack."""
-    told = read_catalog("words.toml")
+    told = loader.read_catalog("words.toml")
     makers = {word: one for one, others in told["makers"].items() for word in (one, *others)}
     return makers, frozenset(told["idle"])
 

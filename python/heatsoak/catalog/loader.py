@@ -7,12 +7,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from heatsoak.catalog.bases import drive_over, over, whole_pages
+from heatsoak import toml
+from heatsoak.catalog import bases
 from heatsoak.catalog.places import Enclosure, PlaceFamily
 from heatsoak.catalog.specs import Drive
 from heatsoak.catalog.traces import TraceShape
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.toml import toml_file, toml_tables, validated
 
 _CATALOG = files("heatsoak.catalog")
 _SHOWN_BY = {"drive": "heatsoak drives lists them", "enclosure": "heatsoak places lists them"}
@@ -61,7 +61,7 @@ def load_trace(name: str) -> TraceShape:
     """
     if name in _traces():
         return _traces()[name]
-    shape = validated(TraceShape, _own_file(name, "trace", trace_ids()), name)
+    shape = toml.validated(TraceShape, _own_file(name, "trace", trace_ids()), name)
     return shape.model_copy(update={"id": name})
 
 
@@ -82,12 +82,12 @@ def parse_enclosures(texts: dict[str, str]) -> dict[str, Enclosure]:
 
     A single enclosure may name any other as its base.
     """
-    tables = {name: toml_tables(text, name) for name, text in texts.items()}
+    tables = {name: toml.toml_tables(text, name) for name, text in texts.items()}
     singles = {name: data for name, data in tables.items() if "places" not in data}
     families: dict[str, Enclosure] = {}
     for name, data in tables.items():
         if name not in singles:
-            families |= validated(PlaceFamily, data, name).expand()
+            families |= toml.validated(PlaceFamily, data, name).expand()
 
     def place(name: str, path: tuple[str, ...]) -> Enclosure:
         if name in families:
@@ -107,13 +107,13 @@ def names_of(drive_id: str) -> tuple[list[str], str]:
     """
     if (row := _models().get(drive_id)) is not None:
         return [row["model"], *filter(None, row["also"].split("|"))], row["base"]
-    head = toml_tables(_text("drives", drive_id).partition("\n[")[0], drive_id)
+    head = toml.toml_tables(_text("drives", drive_id).partition("\n[")[0], drive_id)
     return [head["model"], *head.get("also", ())], head.get("base", "")
 
 
 def read_catalog(name: str) -> dict[str, Any]:
     """Return the tables of one of the catalog's files."""
-    return toml_tables((_CATALOG / name).read_text("utf-8"), name)
+    return toml.toml_tables((_CATALOG / name).read_text("utf-8"), name)
 
 
 @cache
@@ -136,7 +136,7 @@ def _tables_of_model(row: dict[str, str]) -> dict[str, Any]:
         if key and text:
             told.setdefault(table, {})[key] = {"value": float(text), **_RECALLED}
     if row["cache_gb"]:
-        cache_bytes = whole_pages(float(row["cache_gb"]) * 1e9)
+        cache_bytes = bases.whole_pages(float(row["cache_gb"]) * 1e9)
         told["cache"] = {"bytes": {"value": cache_bytes, **_RECALLED}} if cache_bytes else "none"
     if "limits" in told:
         told["governor"] = {"law": {"engage_c": told["limits"]["wctemp_c"]}}
@@ -152,7 +152,9 @@ def _drive(name: str) -> Drive:
 @cache
 def _traces() -> dict[str, TraceShape]:
     return {
-        name: validated(TraceShape, {**toml_tables(_text("traces", name), name), "id": name}, name)
+        name: toml.validated(
+            TraceShape, {**toml.toml_tables(_text("traces", name), name), "id": name}, name
+        )
         for name in _names("traces")
     }
 
@@ -203,8 +205,8 @@ def _drive_of(tables: dict[str, Any], name: str, load: Callable[[str], Drive]) -
         if not isinstance(base, str):
             raise UsageError(f"{name}: base: must be the id of a drive (is {base!r})")
         below = load(base).model_dump(exclude_none=True, exclude={"id", "base", "also", "basis"})
-        tables = drive_over(below, tables, name)
-    return validated(Drive, tables, name)
+        tables = bases.drive_over(below, tables, name)
+    return toml.validated(Drive, tables, name)
 
 
 def _drive_of_twin(tables: dict[str, Any], name: str) -> Drive:
@@ -212,7 +214,7 @@ def _drive_of_twin(tables: dict[str, Any], name: str) -> Drive:
     own = dict(_table(tables, "drive", name))
     base = load_drive(str(own.pop("base", "")))
     whole = {**base.model_dump(exclude_none=True), **own, "id": name, "enclosure": name}
-    return validated(Drive, whole, name)
+    return toml.validated(Drive, whole, name)
 
 
 def _enclosure_of_twin(tables: dict[str, Any], name: str, place: str) -> Enclosure:
@@ -221,7 +223,7 @@ def _enclosure_of_twin(tables: dict[str, Any], name: str, place: str) -> Enclosu
     if chosen not in places:
         known = ", ".join(places)
         raise UsageError(f"{name}: the twin has no place '{chosen}': it has {known}")
-    return validated(Enclosure, {**_table(places, chosen, name), "id": name}, name)
+    return toml.validated(Enclosure, {**_table(places, chosen, name), "id": name}, name)
 
 
 def _table(tables: dict[str, Any], key: str, name: str) -> dict[str, Any]:
@@ -255,8 +257,8 @@ def _single(data: dict[str, Any], name: str, place: Callable[[str], Enclosure]) 
     if base is not None:
         if not isinstance(base, str):
             raise UsageError(f"{name}: base: must be the id of an enclosure (is {base!r})")
-        tables = over(place(base).model_dump(exclude_defaults=True, exclude={"id"}), tables)
-    found = validated(Enclosure, tables, name)
+        tables = bases.over(place(base).model_dump(exclude_defaults=True, exclude={"id"}), tables)
+    found = toml.validated(Enclosure, tables, name)
     # one that gives its own links gives what they are in that air
     is_moved = "air_speed_m_s" in data and "links" not in data
     if is_moved and all(link.halved_at_m_s is None for link in found.links.values()):
@@ -285,4 +287,4 @@ def _own_file(name: str, what: str, known: list[str]) -> dict[str, Any]:
             f"there is no simulated {what} '{name}'{suggestion(name, known)}: {shown}; the path of "
             "a TOML file works too"
         )
-    return toml_file(name)
+    return toml.toml_file(name)

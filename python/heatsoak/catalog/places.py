@@ -5,10 +5,10 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from heatsoak.catalog.specs import Figure, Name, Strict, ThermalLink, ThermalNode, plain
+from heatsoak.catalog import specs
 
 
-class HostLimits(Strict):
+class HostLimits(specs.Strict):
     """The limits of an enclosure's host, for any drive in it.
 
     Attributes:
@@ -17,9 +17,9 @@ class HostLimits(Strict):
         host_write_iops: random writes per second that the host can issue.
     """
 
-    link_mb_s: Figure | None = None
-    host_read_iops: Figure | None = None
-    host_write_iops: Figure | None = None
+    link_mb_s: specs.Figure | None = None
+    host_read_iops: specs.Figure | None = None
+    host_write_iops: specs.Figure | None = None
 
 
 class Enclosure(HostLimits):
@@ -39,12 +39,12 @@ class Enclosure(HostLimits):
 
     id: str = ""
     description: str = ""
-    air_c: Figure
-    air_speed_m_s: Figure | None = None
-    nodes: dict[Name, ThermalNode] = Field(default_factory=dict)
-    links: dict[Name, ThermalLink] = Field(min_length=1)
-    heat_w: dict[Name, Figure] = Field(default_factory=dict)
-    sensor_air_share: Figure | None = None
+    air_c: specs.Figure
+    air_speed_m_s: specs.Figure | None = None
+    nodes: dict[specs.Name, specs.ThermalNode] = Field(default_factory=dict)
+    links: dict[specs.Name, specs.ThermalLink] = Field(min_length=1)
+    heat_w: dict[specs.Name, specs.Figure] = Field(default_factory=dict)
+    sensor_air_share: specs.Figure | None = None
     keeps_awake: bool = False
     conditions: dict[str, str | int] = Field(default_factory=dict)
 
@@ -55,7 +55,7 @@ class Enclosure(HostLimits):
 
     def core_json(self) -> str:
         """Return what :class:`heatsoak._core.Drive` takes."""
-        spec = plain(self)
+        spec = specs.plain(self)
         for name in ("id", "description", "conditions"):
             spec.pop(name, None)
         return json.dumps(spec)
@@ -75,15 +75,15 @@ class Slot(HostLimits):
 
     description: str = ""
     like: str | None = None
-    air_coupling: Figure | None = None
-    board_k_per_w: Figure | None = None
-    board_j_per_k: Figure | None = None
+    air_coupling: specs.Figure | None = None
+    board_k_per_w: specs.Figure | None = None
+    board_j_per_k: specs.Figure | None = None
     sheltered: bool = False
-    air_speed_m_s: Figure | None = None
-    sensor_air_share: Figure | None = None
+    air_speed_m_s: specs.Figure | None = None
+    sensor_air_share: specs.Figure | None = None
 
 
-class Chassis(Strict):
+class Chassis(specs.Strict):
     """A state of the chassis.
 
     Attributes:
@@ -93,11 +93,11 @@ class Chassis(Strict):
     """
 
     description: str = ""
-    warming_k: Figure
-    resistance_factor: Figure | None = None
+    warming_k: specs.Figure
+    resistance_factor: specs.Figure | None = None
 
 
-class Member(Strict):
+class Member(specs.Strict):
     """One enclosure of a family: a slot in a state of the chassis."""
 
     slot: str
@@ -105,20 +105,20 @@ class Member(Strict):
     conditions: dict[str, str | int] = Field(default_factory=dict)
 
 
-def _scaled(figure: Figure, factor: float) -> Figure:
+def _scaled(figure: specs.Figure, factor: float) -> specs.Figure:
     return figure.model_copy(
         update={"value": figure.value * factor, "bounds": None, "expect": None}
     )
 
 
-class PlaceFamily(Strict):
+class PlaceFamily(specs.Strict):
     """Enclosures that share slots, states of a chassis, and a host.
 
     An enclosure's air is the room's plus the slot's coupling times the chassis' warming.
     """
 
     description: str = ""
-    room_c: Figure
+    room_c: specs.Figure
     host: HostLimits = HostLimits()
     slots: dict[str, Slot] = Field(min_length=1)
     chassis: dict[str, Chassis] = Field(min_length=1)
@@ -158,14 +158,14 @@ class PlaceFamily(Strict):
         """Return the enclosures by id."""
         return {name: self._place(name, member) for name, member in self.places.items()}
 
-    def _number(self, slot: Slot, key: str) -> Figure | None:
+    def _number(self, slot: Slot, key: str) -> specs.Figure | None:
         """A number of a slot, or of the slot that it is like."""
-        found: Figure | None = getattr(slot, key)
+        found: specs.Figure | None = getattr(slot, key)
         if found is None and slot.like is not None:
             return self._number(self.slots[slot.like], key)
         return found
 
-    def _given(self, name: str, key: str) -> Figure:
+    def _given(self, name: str, key: str) -> specs.Figure:
         found = self._number(self.slots[name], key)
         assert found is not None  # checked when the family was read
         return found
@@ -190,12 +190,14 @@ class PlaceFamily(Strict):
         return Enclosure(
             id=name,
             description=", ".join(text for text in (slot.description, chassis.description) if text),
-            air_c=Figure(value=air_c, **why),
+            air_c=specs.Figure(value=air_c, **why),
             air_speed_m_s=slot.air_speed_m_s,
             conditions=member.conditions,
-            nodes={} if capacity is None else {"board": ThermalNode(j_per_k=capacity)},
+            nodes={} if capacity is None else {"board": specs.ThermalNode(j_per_k=capacity)},
             links={
-                "air": ThermalLink(between=("board", "air"), k_per_w=_scaled(resistance, factor))
+                "air": specs.ThermalLink(
+                    between=("board", "air"), k_per_w=_scaled(resistance, factor)
+                )
             },
             sensor_air_share=slot.sensor_air_share,
             **limits,

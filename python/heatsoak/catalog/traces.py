@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from heatsoak.catalog.specs import Count, Figure, Percentage, Positive, Strict, Volume, plain
+from heatsoak.catalog import specs
 from heatsoak.units import GB, parse_size
 from heatsoak.words import block_text
 
@@ -15,7 +15,7 @@ DEPTHS = ("1", "2", "3", "4-5", "6-10", "11-20", "21-32", ">32")
 Share = Annotated[float, Field(ge=0, le=100)]
 
 
-class ShareRow(Strict):
+class ShareRow(specs.Strict):
     """A row of percentages with one provenance."""
 
     source: str | None = Field(None, min_length=1)
@@ -60,7 +60,7 @@ class Depths(ShareRow):
         mean: mean depth; without it, depths beyond 32 extend to 64.
     """
 
-    mean: Positive | None = None
+    mean: specs.Positive | None = None
 
     @model_validator(mode="after")
     def _are_depths(self) -> Self:
@@ -85,18 +85,18 @@ def _ends(name: str) -> tuple[int, int | None]:
     return int(least), int(most or least)
 
 
-class TraceTotals(Strict):
+class TraceTotals(specs.Strict):
     """I/Os and bytes.
 
     Attributes:
         gb_bytes: bytes in the source's GB; default: 10^9.
     """
 
-    reads: Count
-    writes: Count
-    read_gb: Volume
-    write_gb: Volume
-    gb_bytes: Positive | None = None
+    reads: specs.Count
+    writes: specs.Count
+    read_gb: specs.Volume
+    write_gb: specs.Volume
+    gb_bytes: specs.Positive | None = None
 
     @property
     def unit_bytes(self) -> float:
@@ -104,33 +104,33 @@ class TraceTotals(Strict):
         return GB if self.gb_bytes is None else self.gb_bytes.value
 
 
-class Addresses(Strict):
+class Addresses(specs.Strict):
     """Where I/Os go."""
 
-    sequential_pct: Percentage
-    span_gb: Positive
-    hot_span_pct: Percentage
-    hot_read_pct: Percentage
-    hot_write_pct: Percentage
+    sequential_pct: specs.Percentage
+    span_gb: specs.Positive
+    hot_span_pct: specs.Percentage
+    hot_read_pct: specs.Percentage
+    hot_write_pct: specs.Percentage
 
 
-class Pauses(Strict):
+class Pauses(specs.Strict):
     """Time without I/O: between the bursts of a task, and between tasks."""
 
-    think_us: Figure
-    task_bursts: Figure
-    rest_s: Figure
+    think_us: specs.Figure
+    task_bursts: specs.Figure
+    rest_s: specs.Figure
 
 
-class Reference(Strict):
+class Reference(specs.Strict):
     """The drive that the synthetic trace pretends to be recorded on."""
 
-    read_us: Figure
-    write_us: Figure
-    mb_s: Figure
+    read_us: specs.Figure
+    write_us: specs.Figure
+    mb_s: specs.Figure
 
 
-class TraceShape(Strict):
+class TraceShape(specs.Strict):
     """The statistics of a trace, at a scale of 1.
 
     Attributes:
@@ -201,7 +201,7 @@ class TraceShape(Strict):
                 "read_share": addresses.hot_read_pct.value / 100,
                 "write_share": addresses.hot_write_pct.value / 100,
             },
-            "pauses": plain(self.pauses),
-            "reference": plain(self.reference),
+            "pauses": specs.plain(self.pauses),
+            "reference": specs.plain(self.reference),
         }
         return json.dumps(shape)

@@ -10,25 +10,7 @@ import typer
 
 from heatsoak.analysis import analyze
 from heatsoak.analysis.consistency import WINDOW_S
-from heatsoak.cli.common import (
-    AnywayOption,
-    BaselineOption,
-    ByOption,
-    EvidenceOption,
-    ForceOption,
-    FormatOption,
-    LimitOptions,
-    OptionalByOption,
-    ReadOptions,
-    RecordingsArgument,
-    WindowOption,
-    console,
-    output_option,
-    progress_bar,
-    show,
-    show_findings,
-    with_groups,
-)
+from heatsoak.cli import common
 from heatsoak.errors import UsageError
 from heatsoak.output import Console, Text, announce, print_json, utf8_text
 from heatsoak.recording.meta import META
@@ -39,37 +21,37 @@ if TYPE_CHECKING:
     from heatsoak.twin import Twin
 
 
-@with_groups
+@common.with_groups
 def analyze_command(
-    paths: RecordingsArgument,
-    read: ReadOptions,
-    limits: LimitOptions,
-    window_s: WindowOption = WINDOW_S,
-    output_format: FormatOption = "text",
-    evidence: EvidenceOption = False,
+    paths: common.RecordingsArgument,
+    read: common.ReadOptions,
+    limits: common.LimitOptions,
+    window_s: common.WindowOption = WINDOW_S,
+    output_format: common.FormatOption = "text",
+    evidence: common.EvidenceOption = False,
 ) -> int:
     opened = read.open(paths, keeps_changed=True)
     findings = analyze(opened.recordings, window_s)
-    show_findings(
+    common.show_findings(
         findings,
         opened.recordings,
         output_format,
         evidence=evidence,
-        paths=paths if read == ReadOptions() else None,
+        paths=paths if read == common.ReadOptions() else None,
     )
     return opened.exit_code(limits.exit_code(findings))
 
 
-@with_groups
+@common.with_groups
 def compare_command(
-    paths: RecordingsArgument,
-    by: ByOption,
-    read: ReadOptions,
-    baseline: BaselineOption = None,
+    paths: common.RecordingsArgument,
+    by: common.ByOption,
+    read: common.ReadOptions,
+    baseline: common.BaselineOption = None,
     each: Annotated[
         bool, typer.Option("--each", help="Also show each set of other conditions separately.")
     ] = False,
-    anyway: AnywayOption = False,
+    anyway: common.AnywayOption = False,
     pool_models: Annotated[
         bool,
         typer.Option("--pool-models", help="Take means over drive models, not for each model."),
@@ -78,7 +60,7 @@ def compare_command(
         str | None,
         typer.Option(metavar="METRIC", help="Rank groups by this metric; default: end level."),
     ] = None,
-    output_format: FormatOption = "text",
+    output_format: common.FormatOption = "text",
 ) -> int:
     # the statistics take a while to load, and analyze needs none of them
     from heatsoak.analysis.comparison import NotAlikeError, compare
@@ -107,15 +89,15 @@ def compare_command(
             announce(note)
         print_json([row.model_dump(mode="json") for row in comparison.rows])
     else:
-        print_comparison(comparison, console(), each=each)
+        print_comparison(comparison, common.console(), each=each)
     return opened.exit_code()
 
 
-@with_groups
+@common.with_groups
 def report_command(
     context: typer.Context,
-    read: ReadOptions,
-    limits: LimitOptions,
+    read: common.ReadOptions,
+    limits: common.LimitOptions,
     paths: Annotated[
         list[Path],
         typer.Argument(
@@ -125,13 +107,13 @@ def report_command(
     ],
     output: Annotated[
         Path,
-        output_option(
+        common.output_option(
             "FILE", "File to write: .html page, .png or .svg picture, .csv, JUnit .xml, OCP .jsonl."
         ),
     ] = Path("report.html"),
-    by: OptionalByOption = None,
-    baseline: BaselineOption = None,
-    anyway: AnywayOption = False,
+    by: common.OptionalByOption = None,
+    baseline: common.BaselineOption = None,
+    anyway: common.AnywayOption = False,
     title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
     twin: Annotated[
         Path | None,
@@ -140,12 +122,12 @@ def report_command(
             help="Show on the page what a twin (heatsoak fit) makes of the recordings.",
         ),
     ] = None,
-    force: ForceOption = False,
-    window_s: WindowOption = WINDOW_S,
-    output_format: FormatOption = "text",
+    force: common.ForceOption = False,
+    window_s: common.WindowOption = WINDOW_S,
+    output_format: common.FormatOption = "text",
 ) -> int:
     # these take a while to load, and help needs none of them
-    from heatsoak.report.files import ReportRequest, check, write_report
+    from heatsoak.report import files
 
     def lines(written: dict[str, Any], out: Console) -> None:
         for sentence in filter(None, (written["headline"], written["answer"])):
@@ -156,23 +138,25 @@ def report_command(
     if any(map(_is_sweep, paths)):
         _require_for_sweep(context, paths)
         written = _of_sweep(paths[0], output, title, force=force)
-        show(asdict(written), output_format, lines)
+        common.show(asdict(written), output_format, lines)
         return 0
     if by is None and (baseline is not None or anyway):
         word = "--anyway" if baseline is None else f"--baseline {baseline}"
         raise UsageError(f"{word}: needs --by with the condition to compare by")
     inputs = [*paths, *filter(None, (twin, read.power))]
-    check(output, inputs, force=force, has_twin=twin is not None)
+    files.check(output, inputs, force=force, has_twin=twin is not None)
     shown = None if twin is None else _loaded(twin)
     opened = read.open(paths)
     recordings = opened.recordings
     findings = analyze(recordings, window_s)
-    wanted = ReportRequest(
+    wanted = files.ReportRequest(
         by, baseline, anyway, title and utf8_text(title), limits.fail_below, shown
     )
-    with progress_bar(stays=False) if shown is not None else nullcontext() as progress:
-        written = write_report(recordings, findings, output, replace(wanted, progress=progress))
-    show(asdict(written), output_format, lines)
+    with common.progress_bar(stays=False) if shown is not None else nullcontext() as progress:
+        written = files.write_report(
+            recordings, findings, output, replace(wanted, progress=progress)
+        )
+    common.show(asdict(written), output_format, lines)
     return opened.exit_code(limits.exit_code(findings))
 
 

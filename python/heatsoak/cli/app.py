@@ -13,17 +13,9 @@ from typing import Annotated, TextIO
 import typer
 
 import heatsoak
+from heatsoak import errors
 from heatsoak.cli.commands import Commands
 from heatsoak.cli.completion import whole_words_in_bash
-from heatsoak.errors import (
-    HeatsoakError,
-    RunInterrupted,
-    ToolError,
-    UsageError,
-    is_stop,
-    of_os_error,
-    without_prefix,
-)
 from heatsoak.output import announce, print_err, print_out
 from heatsoak.system import STOP_SIGNALS, is_console
 
@@ -66,9 +58,9 @@ def main() -> None:
         _flush()
         if output is not None and output.error is not None and output.error.errno != errno.EPIPE:
             announce(f"standard output: cannot be written: {output.error.strerror}")
-            code = ToolError.exit_code
+            code = errors.ToolError.exit_code
     except KeyboardInterrupt:
-        code = RunInterrupted.exit_code  # Ctrl-C again, while the first was being reported
+        code = errors.RunInterrupted.exit_code  # Ctrl-C again, while the first was being reported
     # everything is saved: another Ctrl-C must not change the exit code
     for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
@@ -84,34 +76,34 @@ def _run() -> int:
             signal.signal(number, _interrupt)
     try:
         code = app(standalone_mode=False, prog_name="heatsoak")
-        if code == RunInterrupted.exit_code:  # which is all that the parser makes of Ctrl-C
+        if code == errors.RunInterrupted.exit_code:  # which is all that the parser makes of Ctrl-C
             announce("interrupted")
-    except HeatsoakError as error:
+    except errors.HeatsoakError as error:
         announce(str(error))
         code = error.exit_code
     except typer.exceptions.TyperException as error:
         # the parser's own errors: which argument is wrong, and what it should be
         announce(_said_of(error))
-        code = UsageError.exit_code
+        code = errors.UsageError.exit_code
     except (KeyboardInterrupt, typer.Abort):  # before the parser, or at a question
         announce("interrupted")
-        code = RunInterrupted.exit_code
+        code = errors.RunInterrupted.exit_code
     except SystemExit as end:
         if not isinstance(end.__context__, BrokenPipeError):
             raise
         code = 0  # our output's reader has gone away, which the parser turns into an exit
     except OSError as error:
         # not handled by the command: an impossible name, a directory without permission
-        ours = of_os_error(error)
+        ours = errors.of_os_error(error)
         announce(str(ours))
         code = ours.exit_code
     except BaseException as error:  # a panic in polars is not an Exception
-        if is_stop(error):
+        if errors.is_stop(error):
             announce("interrupted")
-            code = RunInterrupted.exit_code
+            code = errors.RunInterrupted.exit_code
         else:
             announce(_internal_error(error))
-            code = HeatsoakError.exit_code
+            code = errors.HeatsoakError.exit_code
     return code if isinstance(code, int) else 0
 
 
@@ -138,7 +130,7 @@ def _said_of(error: typer.exceptions.TyperException) -> str:
             right = {"number": "is not a number", "integer": "is not a whole number"}
             why = right.get(wrong[1], f"is not {wrong[2]}")
             said = f"{said[: wrong.start()]}'{value if equals else after}' {why}"
-    return without_prefix(said)
+    return errors.without_prefix(said)
 
 
 def _internal_error(error: BaseException) -> str:

@@ -18,19 +18,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hin
 
 import typer
 
+from heatsoak import output, units
 from heatsoak.cli import completion
 from heatsoak.errors import ToolError, UsageError
-from heatsoak.output import (
-    LINE_INTERVAL_S,
-    Console,
-    Text,
-    announce,
-    json_text,
-    print_err,
-    print_json,
-    print_out,
-)
-from heatsoak.units import parse_rate_mb_s, parse_seconds, parse_share
 from heatsoak.words import duration_text, number_text, percent_text
 
 if TYPE_CHECKING:
@@ -48,7 +38,7 @@ def seconds_between(low: float, high: float = math.inf) -> Callable[[str | float
     """Return what reads an option's time, in s; its ValueError says what would be right."""
 
     def read(text: str | float) -> float:
-        found_s = parse_seconds(text)
+        found_s = units.parse_seconds(text)
         if found_s < low:
             raise ValueError(f"'{text}' is less than {number_text(low)} s")
         if found_s > high:
@@ -60,7 +50,7 @@ def seconds_between(low: float, high: float = math.inf) -> Callable[[str | float
 
 def _signed_seconds(text: str) -> float:
     sign = -1 if text.startswith("-") else 1
-    return sign * parse_seconds(text.removeprefix("-"))
+    return sign * units.parse_seconds(text.removeprefix("-"))
 
 
 def drive_id(text: str) -> str:
@@ -99,7 +89,7 @@ FailBelowOption = Annotated[
     typer.Option(
         "--fail-below",
         metavar="RATE",
-        parser=parse_rate_mb_s,
+        parser=units.parse_rate_mb_s,
         help="Exit 1 if any step's mean throughput is lower: 500MB/s.",
     ),
 ]
@@ -236,15 +226,15 @@ class ReadOptions(LogOptions):
         Recordings that were changed after they were made are left out, or kept unread if
         `keeps_changed` is true, unless the user wants them read.
         """
-        from heatsoak.importer import Options, open_all, with_meter  # takes a while to load
+        from heatsoak import importer  # takes a while to load
 
         # with a meter, the other options are about its log
         has_meter = self.power is not None
         opened = Opened()
         with progress_bar(stays=False) as progress:
-            found = open_all(
+            found = importer.open_all(
                 paths,
-                Options(device=self.device) if has_meter else self.of_files,
+                importer.Options(device=self.device) if has_meter else self.of_files,
                 shift_s=None if has_meter else self.shift_s,
                 joins=not self.separate,
                 progress=progress,
@@ -254,7 +244,7 @@ class ReadOptions(LogOptions):
         opened.take(found, keeps_changed=keeps_changed)
         if self.power is not None:
             of_meter = replace(self.of_files, device=None)
-            opened.recordings = with_meter(
+            opened.recordings = importer.with_meter(
                 opened.recordings, self.power, of_meter, shift_s=self.shift_s
             )
         return opened
@@ -300,7 +290,7 @@ class ProtocolOptions:
         float,
         typer.Option(
             metavar="SHARE",
-            parser=parse_share,
+            parser=units.parse_share,
             help="Shrink sizes and times to this share, for a small target: 0.1, 10%.",
         ),
     ] = 1.0
@@ -335,18 +325,20 @@ def with_groups(command: Callable[..., int]) -> Callable[..., int]:
     return run
 
 
-def console() -> Console:
+def console() -> output.Console:
     """Return the console for results: standard output, as wide as the terminal or 120 columns."""
-    return Console(width=None if sys.stdout.isatty() else 120)
+    return output.Console(width=None if sys.stdout.isatty() else 120)
 
 
 def show(
-    document: _Document, output_format: OutputFormat, as_text: Callable[[_Document, Console], None]
+    document: _Document,
+    output_format: OutputFormat,
+    as_text: Callable[[_Document, output.Console], None],
 ) -> None:
     """Print a result in a format: as one JSON document, or as `as_text` does."""
     if output_format == "json":
         dump = getattr(document, "model_dump", None)
-        print_json(document if dump is None else dump(mode="json"))
+        output.print_json(document if dump is None else dump(mode="json"))
     else:
         as_text(document, console())
 
@@ -354,7 +346,7 @@ def show(
 def show_rows(
     rows: Iterable[BaseModel],
     output_format: OutputFormat,
-    as_text: Callable[[list[dict[str, Any]], Console], None],
+    as_text: Callable[[list[dict[str, Any]], output.Console], None],
 ) -> None:
     """Print rows in a format: as a JSON list, or as `as_text` does with their JSON values."""
     show([row.model_dump(mode="json") for row in rows], output_format, as_text)
@@ -377,14 +369,16 @@ def show_findings(
 
     words = None if paths is None else " ".join(shlex.quote(str(path)) for path in paths)
 
-    def as_text(findings: Findings, out: Console) -> None:
+    def as_text(findings: Findings, out: output.Console) -> None:
         if evidence:
             print_findings(findings, recordings, out)
         else:
             command = None if words is None else f"heatsoak analyze {words}"
             print_first_screen(findings, recordings, out, command)
         if words is not None:
-            out.print(Text(f"charts: heatsoak report {words} -o report.html"), soft_wrap=True)
+            out.print(
+                output.Text(f"charts: heatsoak report {words} -o report.html"), soft_wrap=True
+            )
 
     show(findings, output_format, as_text)
 
@@ -396,7 +390,7 @@ def progress_bar(*, stays: bool = True) -> Iterator[Callable[[float | None, str]
     Yields a function that takes the completed share, 0 to 1, or None where nothing tells it, and a
     description. A bar with `stays` false disappears when it is done.
     """
-    errors = Console(stderr=True)
+    errors = output.Console(stderr=True)
     if not errors.is_terminal or errors.is_dumb_terminal:
         yield _plain_progress()
         return
@@ -426,13 +420,13 @@ def _plain_progress() -> Callable[[float | None, str], None]:
         if done is not None:
             # what was done before this followed it says nothing of the pace
             first = first or (now, done)
-        if done == 0 or now - printed_at < LINE_INTERVAL_S:
+        if done == 0 or now - printed_at < output.LINE_INTERVAL_S:
             return
         printed_at = now
         if done is not None and first is not None and done > first[1]:
             left_s = (now - first[0]) * (1 - done) / (done - first[1])
             text = f"{text}, {percent_text(100 * done)}; {duration_text(round(left_s))} to go"
-        print_err(text)
+        output.print_err(text)
 
     return say
 
@@ -441,14 +435,14 @@ def print_help_alone(context: typer.Context) -> None:
     """Print the help of a group of commands that was called without one."""
     if context.invoked_subcommand is None:
         for line in context.get_help().splitlines():
-            print_out(line)
+            output.print_out(line)
 
 
 def write_json(document: Any, path: Path) -> None:
     """Write one JSON document, creating its directory; raises ToolError if that fails."""
     from heatsoak.recording.files import write_output  # loads polars, and most need none of it
 
-    write_output(path, json_text(document) + "\n")
+    write_output(path, output.json_text(document) + "\n")
 
 
 @dataclass
@@ -473,14 +467,14 @@ class Opened:
             recordings[0].require_unchanged()
         for one in recordings:
             if one.changes is not None and one.is_readable:
-                announce(f"{one.path}: {one.changes}")
+                output.announce(f"{one.path}: {one.changes}")
             elif one.changes is not None:
                 self.leave_out(f"{one.path}: {one.changes}")
         self.recordings = recordings if keeps_changed else readable
 
     def leave_out(self, why: UsageError | str) -> None:
         """Name a recording that cannot be read."""
-        announce(f"left out: {why}")
+        output.announce(f"left out: {why}")
         self.broken += 1
 
     def exit_code(self, code: int = 0) -> int:

@@ -9,28 +9,16 @@ import typer
 from pydantic import BaseModel
 from rich.padding import Padding
 
-from heatsoak.cli.common import (
-    DamagedOption,
-    ForceOption,
-    FormatOption,
-    LabelOption,
-    LogOptions,
-    Opened,
-    output_option,
-    progress_bar,
-    show,
-    show_rows,
-    with_groups,
-)
+from heatsoak import words
+from heatsoak.cli import common
 from heatsoak.errors import UsageError
 from heatsoak.exporter import ExportFormat, export
 from heatsoak.output import Console, Text
 from heatsoak.protocol import Conditions, read_labels
 from heatsoak.recording import Recording, Touched, find_recordings, require_new, save_all
-from heatsoak.words import counted, duration_text, labels_text, size_text
 
 
-@with_groups
+@common.with_groups
 def import_command(
     files: Annotated[
         list[Path],
@@ -41,8 +29,8 @@ def import_command(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Output directory; must be new or empty.")
     ],
-    logs: LogOptions,
-    labels: LabelOption = None,
+    logs: common.LogOptions,
+    labels: common.LabelOption = None,
     into: Annotated[
         Path | None,
         typer.Option(
@@ -50,7 +38,7 @@ def import_command(
             help="Add the power from a meter's log to a copy of this recording.",
         ),
     ] = None,
-    output_format: FormatOption = "text",
+    output_format: common.FormatOption = "text",
 ) -> int:
     # the readers take a while to load, and every command loads this module
     from heatsoak.importer import import_files, save_with_meter
@@ -61,7 +49,7 @@ def import_command(
             raise UsageError("--into takes one meter's log, no labels and no --separate")
         made = [save_with_meter(into, files[0], output, logs.of_files, shift_s=logs.shift_s)]
     else:
-        with progress_bar(stays=False) as progress:
+        with common.progress_bar(stays=False) as progress:
             imported = import_files(
                 files,
                 logs.of_files,
@@ -71,7 +59,7 @@ def import_command(
                 progress=progress,
             )
         made = save_all(imported, output)
-    show_rows(map(_imported, made), output_format, print_imported)
+    common.show_rows(map(_imported, made), output_format, print_imported)
     return 0
 
 
@@ -82,7 +70,7 @@ def export_command(
     ],
     output: Annotated[
         str,
-        output_option(
+        common.output_option(
             "PATH", "One file for all, a directory for one file each, or - for standard output."
         ),
     ],
@@ -92,11 +80,11 @@ def export_command(
     with_truth: Annotated[
         bool, typer.Option("--with-truth", help="Include sim.*, which only a simulator knows.")
     ] = False,
-    force: ForceOption = False,
-    damaged: DamagedOption = False,
-    output_format: FormatOption = "text",
+    force: common.ForceOption = False,
+    damaged: common.DamagedOption = False,
+    output_format: common.FormatOption = "text",
 ) -> int:
-    opened = Opened()
+    opened = common.Opened()
     opened.take(
         [each for p in paths for each in find_recordings(p, opened.leave_out, damaged=damaged)]
     )
@@ -105,7 +93,7 @@ def export_command(
     written = export(opened.recordings, output, kind, force=force, truth=with_truth)
     if output == "-":
         return opened.exit_code()
-    show([asdict(file) for file in written], output_format, print_written)
+    common.show([asdict(file) for file in written], output_format, print_written)
     return opened.exit_code()
 
 
@@ -113,7 +101,7 @@ def print_written(files: Iterable[dict[str, Any]], console: Console) -> None:
     """Print the rows of ``heatsoak export``, a line per file, and each assumption once."""
     said: dict[tuple[str | None, str], None] = {}
     for file in files:
-        size = f"{counted(file['rows'], 'row')}, {size_text(file['bytes'])}"
+        size = f"{words.counted(file['rows'], 'row')}, {words.size_text(file['bytes'])}"
         console.print(Text(f"{file['path']}: {size}"), soft_wrap=True)
         said |= dict.fromkeys((file["recording"], note) for note in file["notes"])
     for name, note in said:
@@ -194,14 +182,14 @@ def print_imported(rows: Iterable[dict[str, Any]], console: Console) -> None:
     """Print the rows: where each recording is, what it holds, and the remarks on it."""
     for row in rows:
         title = Text(row["path"], style="bold")
-        labels = labels_text(row["conditions"])
+        labels = words.labels_text(row["conditions"])
         if row["source"] is not None:
             title.append(f"  from {row['source']} ({row['format']})", style="not bold")
         console.print(title.append(f"  {labels}" if labels else "", style="not bold"))
         about = [
-            counted(row["samples"], "sample"),
-            duration_text(row["duration_s"] or 0.0),
-            counted(len(row["steps"]), "step"),
+            words.counted(row["samples"], "sample"),
+            words.duration_text(row["duration_s"] or 0.0),
+            words.counted(len(row["steps"]), "step"),
             row["drive"].get("model") or row["drive"].get("path"),
         ]
         console.print(Padding(Text(", ".join(part for part in about if part)), (0, 0, 0, 2)))

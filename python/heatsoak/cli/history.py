@@ -7,17 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.table import Table
 
-from heatsoak.cli.common import (
-    FormatOption,
-    Opened,
-    limit_code,
-    output_option,
-    progress_bar,
-    show,
-)
+from heatsoak import words
+from heatsoak.cli import common
 from heatsoak.errors import UsageError
 from heatsoak.output import Console, Text, table_of
-from heatsoak.words import amount_text, counted, percent_text, plain, range_text
 
 if TYPE_CHECKING:
     from heatsoak.history.findings import History, HistoryChange
@@ -55,9 +48,9 @@ def history_command(
     ] = None,
     output: Annotated[
         Path | None,
-        output_option("FILE", "Keep the index here; default: in DIR."),
+        common.output_option("FILE", "Keep the index here; default: in DIR."),
     ] = None,
-    output_format: FormatOption = "text",
+    output_format: common.FormatOption = "text",
     fail_on: Annotated[
         Literal["slower", "unknown", "any"] | None,
         typer.Option(
@@ -68,10 +61,10 @@ def history_command(
 ) -> int:
     from heatsoak.history import NAME, history, require_index, update
 
-    opened = Opened()
+    opened = common.Opened()
     if place.is_dir():
         index = output or place / NAME
-        with progress_bar(stays=False) as progress:
+        with common.progress_bar(stays=False) as progress:
             update(place, index, progress, opened.leave_out)
     elif output is not None:
         raise UsageError(f"-o {output}: an index is only made of a directory: leave out -o")
@@ -79,14 +72,14 @@ def history_command(
         index = place
         require_index(index)
     found = history(index, drive=drive, workload=workload, since=since)
-    show(found, output_format, print_history)
+    common.show(found, output_format, print_history)
     is_hit = {
         None: False,
         "slower": found.slower == "yes",
         "unknown": found.slower == "cannot-tell",
         "any": found.slower != "no",
     }[fail_on]
-    return opened.exit_code(limit_code(holds=not is_hit))
+    return opened.exit_code(common.limit_code(holds=not is_hit))
 
 
 _STYLES = {"slower": "bold red", "faster": "green", "cannot-tell": "yellow", "too-few": "dim"}
@@ -113,7 +106,9 @@ def print_history(found: "History", console: Console) -> None:
         (left.without_rate, "have no rate"),
     ):
         if count:
-            console.print(Text(f"not compared: {counted(count, 'step')} that {why}", style="dim"))
+            console.print(
+                Text(f"not compared: {words.counted(count, 'step')} that {why}", style="dim")
+            )
     kept = f"{found.recordings:,} recordings are summed up in {found.index}"
     console.print(Text(kept, style="dim"), soft_wrap=True)
 
@@ -121,18 +116,18 @@ def print_history(found: "History", console: Console) -> None:
 def _table(found: "History") -> Table:
     from heatsoak.analysis.definitions import MIN_DROP
 
-    excluded = f"not by {percent_text(100 * MIN_DROP)}"
+    excluded = f"not by {words.percent_text(100 * MIN_DROP)}"
     numbers = ("Days", "Since", "Rate", "Change, %", "A year, %")
     table = table_of("Drive", "Step", "Workload", *numbers, "Slower?", numbers=numbers)
     for one in found.series:
-        verdict = excluded if one.verdict == "same" else plain(one.verdict)
+        verdict = excluded if one.verdict == "same" else words.plain(one.verdict)
         table.add_row(
             Text(one.drive),
             Text(one.step),
             Text(one.workload),
             f"{one.days:,}",
             str(one.first),
-            amount_text(one.rate, one.unit),
+            words.amount_text(one.rate, one.unit),
             _change(one.change),
             _change(one.per_year if one.lasted_a_year else None),
             Text(verdict, style=_STYLES.get(one.verdict, "")),
@@ -141,7 +136,7 @@ def _table(found: "History") -> Table:
 
 
 def _change(change: "Range | None", unit: str = "") -> str:
-    return "" if change is None else range_text(change, unit, signed=True)
+    return "" if change is None else words.range_text(change, unit, signed=True)
 
 
 def _said(drive: str, step: str, change: "HistoryChange") -> str:

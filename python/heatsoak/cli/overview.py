@@ -13,14 +13,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from typing_extensions import override
 
-from heatsoak import system
+from heatsoak import errors, output, system, words
 from heatsoak.catalog import load_drive
-from heatsoak.cli import completion
-from heatsoak.cli.common import FormatOption, OutputFormat, show, show_rows
-from heatsoak.errors import HeatsoakError, UsageError, suggestion
-from heatsoak.output import Console, Text, announce, lines, print_json, print_out, table_of
+from heatsoak.cli import common, completion
 from heatsoak.sensor import Roots
-from heatsoak.words import duration_text, labels_text, rate_text, size_text, temp_text
 
 
 def doctor_command(
@@ -33,12 +29,12 @@ def doctor_command(
             autocompletion=completion.targets,
         ),
     ] = None,
-    output_format: FormatOption = "text",
+    output_format: common.FormatOption = "text",
 ) -> int:
     # other commands of this module need none of it
     from heatsoak.doctor import examine
 
-    show(examine(Roots(), target).model_dump(mode="json"), output_format, print_checkup)
+    common.show(examine(Roots(), target).model_dump(mode="json"), output_format, print_checkup)
     return 0
 
 
@@ -63,7 +59,7 @@ def drives_command(
         bool,
         typer.Option("--known", help="List the simulated drives alone, and all of them."),
     ] = False,
-    output_format: FormatOption = "text",
+    output_format: common.FormatOption = "text",
 ) -> int:
     # places and protocols need none of it
     from heatsoak.bench.places import leftovers
@@ -71,32 +67,32 @@ def drives_command(
     from heatsoak.target.place import inventory, simulated
 
     if restore + known + (like is not None) > 1:
-        raise UsageError(
+        raise errors.UsageError(
             "--like and --known only tell, and --restore changes drives: give one of them"
         )
     if restore:
         return _restore(output_format)
     if like is not None:
         row = likeness_row(like.removeprefix("sim:"))
-        show(row.model_dump(mode="json"), output_format, print_likeness)
+        common.show(row.model_dump(mode="json"), output_format, print_likeness)
         return 0
 
-    def table(rows: list[dict[str, object]], out: Console) -> None:
+    def table(rows: list[dict[str, object]], out: output.Console) -> None:
         print_drives(rows, out, known=known)
 
     listed = simulated() if known else inventory(Roots())
-    show_rows(listed, output_format, table)
+    common.show_rows(listed, output_format, table)
     if known:
         return 0
     if system.IS_LINUX:
         for note in leftovers():
-            announce(note.text)
+            output.announce(note.text)
     else:
-        announce("this machine's own drives are listed on Linux only")
+        output.announce("this machine's own drives are listed on Linux only")
     return 0
 
 
-def _restore(output_format: OutputFormat) -> int:
+def _restore(output_format: common.OutputFormat) -> int:
     """Restore the drives, and print what was done; an error's code if something is left."""
     from heatsoak.bench.places import put_all_back
     from heatsoak.bench.rows import restored_rows
@@ -104,26 +100,26 @@ def _restore(output_format: OutputFormat) -> int:
     system.require_linux("--restore")
     notes = put_all_back(Roots())
 
-    def lines(rows: list[dict[str, object]], out: Console) -> None:
+    def lines(rows: list[dict[str, object]], out: output.Console) -> None:
         for row in rows:
             out.print(row["said"], soft_wrap=True)
         if not rows:
             out.print("nothing to restore: no killed run left anything changed", soft_wrap=True)
 
-    show_rows(restored_rows(notes), output_format, lines)
-    return HeatsoakError.exit_code if any("is_left" in note.data for note in notes) else 0
+    common.show_rows(restored_rows(notes), output_format, lines)
+    return errors.HeatsoakError.exit_code if any("is_left" in note.data for note in notes) else 0
 
 
-def places_command(output_format: FormatOption = "text") -> None:
+def places_command(output_format: common.FormatOption = "text") -> None:
     from heatsoak.bench.rows import place_rows
 
-    show_rows(place_rows(), output_format, print_places)
+    common.show_rows(place_rows(), output_format, print_places)
 
 
-def protocols_command(output_format: FormatOption = "text") -> None:
+def protocols_command(output_format: common.FormatOption = "text") -> None:
     from heatsoak.bench.rows import protocol_rows
 
-    show_rows(protocol_rows(), output_format, print_protocols)
+    common.show_rows(protocol_rows(), output_format, print_protocols)
 
 
 #: What the catalog's drives are, by what is known of them.
@@ -135,7 +131,7 @@ _SIMULATED: dict[str | None, str] = {
 
 
 def print_drives(
-    drives: Iterable[dict[str, Any]], console: Console, *, known: bool = False
+    drives: Iterable[dict[str, Any]], console: output.Console, *, known: bool = False
 ) -> None:
     """Print the rows of ``heatsoak drives``, and of ``rack drives``, which have a host each.
 
@@ -147,20 +143,20 @@ def print_drives(
     drives = [drive for drive in drives if not drive["simulated"]]
     has_hosts = any("host" in drive for drive in drives)
     hosts = ("Host",) if has_hosts else ()
-    table = table_of(*hosts, "Drive", "Model", "Size", "Sensors", "Writing")
+    table = output.table_of(*hosts, "Drive", "Model", "Size", "Sensors", "Writing")
     for drive in drives:
         if drive["writable"]:
             is_safe = drive["erase"] == drive["id"]
             text = f"safe with --erase {drive['id']}" if is_safe else drive["why"]
-            writing = Text(text, style="green" if is_safe else "yellow")
+            writing = output.Text(text, style="green" if is_safe else "yellow")
         else:
-            writing = Text(f"refused: {drive['why']}", style="yellow")
+            writing = output.Text(f"refused: {drive['why']}", style="yellow")
         table.add_row(
-            *((Text(drive["host"]),) if has_hosts else ()),
-            Text(drive["path"] or drive["id"]),
-            Text(drive["model"] or ""),
-            size_text(drive["size_bytes"]),
-            Text(", ".join(drive["sensors"])),
+            *((output.Text(drive["host"]),) if has_hosts else ()),
+            output.Text(drive["path"] or drive["id"]),
+            output.Text(drive["model"] or ""),
+            words.size_text(drive["size_bytes"]),
+            output.Text(", ".join(drive["sensors"])),
             writing,
         )
     if drives:
@@ -172,16 +168,16 @@ def print_drives(
         if names and (known or basis != "data sheet"):
             console.print()
             console.print(f"Simulated drives, for --on: {_SIMULATED[basis]}", soft_wrap=True)
-            console.print(Columns(map(Text, names), padding=(0, 2, 0, 0)))
+            console.print(Columns(map(output.Text, names), padding=(0, 2, 0, 0)))
     if simulated and not known:
         more = len(by_basis["data sheet"])
         console.print()
         console.print(f"heatsoak drives --known lists {more} more, which nobody measured.")
 
 
-def print_likeness(row: dict[str, Any], console: Console) -> None:
+def print_likeness(row: dict[str, Any], console: output.Console) -> None:
     """Print the row of ``heatsoak drives --like``."""
-    console.print(Text(row["sentence"], style="bold"), soft_wrap=True)
+    console.print(output.Text(row["sentence"], style="bold"), soft_wrap=True)
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
     for heading, key, text in _likeness_lines(row):
         table.add_row(heading, text + (" (assumed)" if key in row["assumed"] else ""))
@@ -195,48 +191,54 @@ def _likeness_lines(row: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     """What is known: a heading, its key and the value in words."""
     from_c, cache_bytes = row["throttles_from_c"], row["cache_bytes"]
     hidden = "a temperature that it does not report"
-    yield "throttles from", "throttles_from_c", hidden if from_c is None else temp_text(from_c)
+    yield (
+        "throttles from",
+        "throttles_from_c",
+        hidden if from_c is None else words.temp_text(from_c),
+    )
     for heading in ("warning", "critical"):
         if (temp_c := row[f"{heading}_c"]) is not None:
-            yield f"states as {heading}", f"{heading}_c", temp_text(temp_c)
-    yield "write cache", "cache_bytes", size_text(cache_bytes) if cache_bytes else "none"
+            yield f"states as {heading}", f"{heading}_c", words.temp_text(temp_c)
+    yield "write cache", "cache_bytes", words.size_text(cache_bytes) if cache_bytes else "none"
     behind = "writes behind it" if cache_bytes else "writes"
-    yield behind, "flash_mb_s", rate_text(row["flash_mb_s"])
+    yield behind, "flash_mb_s", words.rate_text(row["flash_mb_s"])
 
 
-def print_places(places: Iterable[dict[str, Any]], console: Console) -> None:
+def print_places(places: Iterable[dict[str, Any]], console: output.Console) -> None:
     """Print the rows of ``heatsoak places``."""
-    table = table_of("Place", "Air", "What it is", "Conditions")
+    table = output.table_of("Place", "Air", "What it is", "Conditions")
     for place in places:
         table.add_row(
-            Text(place["id"], style="bold"),
-            temp_text(place["air_c"]),
-            Text(place["description"]),
-            Text(labels_text(place["conditions"])),
+            output.Text(place["id"], style="bold"),
+            words.temp_text(place["air_c"]),
+            output.Text(place["description"]),
+            output.Text(words.labels_text(place["conditions"])),
         )
     console.print(table)
     console.print("A simulated drive goes there with --on sim:DRIVE@PLACE.")
 
 
-def print_protocols(protocols: Iterable[dict[str, Any]], console: Console) -> None:
+def print_protocols(protocols: Iterable[dict[str, Any]], console: output.Console) -> None:
     """Print the rows of ``heatsoak protocols``."""
-    table = table_of("Protocol", "Takes", "Writes", "What it does")
+    table = output.table_of("Protocol", "Takes", "Writes", "What it does")
     for protocol in protocols:
         takes = length_text(protocol) + (" plus replays" if protocol["unknown_steps"] else "")
         if protocol["recordings"] > 1:
             takes += f" x {protocol['recordings']} places"
         table.add_row(
-            Text(protocol["name"], style="bold"),
+            output.Text(protocol["name"], style="bold"),
             takes,
             "yes" if protocol["writes"] else "no",
-            Text(protocol["description"]),
+            output.Text(protocol["description"]),
         )
     console.print(table)
 
 
 def length_text(row: dict[str, Any]) -> str:
     """Return how long it takes: without drops and with rounds that are steady soon, and at most."""
-    least, most = (duration_text(row[key]) for key in ("duration_without_probes_s", "duration_s"))
+    least, most = (
+        words.duration_text(row[key]) for key in ("duration_without_probes_s", "duration_s")
+    )
     if least == most:
         return least
     return f"{least} to {most}" if row["has_rounds"] else f"{least}, with all probes {most}"
@@ -245,9 +247,9 @@ def length_text(row: dict[str, Any]) -> str:
 _STATE_STYLES = {"ok": "green", "limited": "yellow", "missing": "red", "unneeded": "dim"}
 
 
-def print_checkup(checkup: dict[str, Any], console: Console) -> None:
+def print_checkup(checkup: dict[str, Any], console: output.Console) -> None:
     """Print the document of ``heatsoak doctor --format json``."""
-    console.print(Text(checkup["sentence"], style="bold"), soft_wrap=True)
+    console.print(output.Text(checkup["sentence"], style="bold"), soft_wrap=True)
     console.print()
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     for _ in range(2):
@@ -255,21 +257,23 @@ def print_checkup(checkup: dict[str, Any], console: Console) -> None:
     table.add_column(overflow="fold")
     for fact in checkup["facts"]:
         state = fact["state"]
-        table.add_row(Text(fact["name"]), Text(state, style=_STATE_STYLES[state]), _told(fact))
+        table.add_row(
+            output.Text(fact["name"]), output.Text(state, style=_STATE_STYLES[state]), _told(fact)
+        )
     console.print(table)
     if checkup["get_all"]:
         console.print()
         console.print("To get all that is missing:")
         for command in checkup["get_all"]:
-            console.print(Text(f"  {command}"), soft_wrap=True)
+            console.print(output.Text(f"  {command}"), soft_wrap=True)
 
 
 def _told(fact: dict[str, Any]) -> RenderableType:
     if fact["state"] == "ok":
-        return Text(fact["found"]).append(f": {fact['brings']}", style="dim")
+        return output.Text(fact["found"]).append(f": {fact['brings']}", style="dim")
     told = f"{fact['brings']}: {fact['found']}"
     # on a line of its own, to be copied
-    return lines([told, fact["get"]]) if fact["get"] else Text(told)
+    return output.lines([told, fact["get"]]) if fact["get"] else output.Text(told)
 
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -325,8 +329,8 @@ class _EveryKey(GenerateJsonSchema):
 
 def _schema_of(name: str) -> dict[str, Any]:
     if name not in NAMES:
-        raise UsageError(
-            f"{name}: has no schema{suggestion(name, NAMES)}: there are {', '.join(NAMES)}"
+        raise errors.UsageError(
+            f"{name}: has no schema{errors.suggestion(name, NAMES)}: there are {', '.join(NAMES)}"
         )
     schema = TypeAdapter(_type_of(name)).json_schema(
         mode="serialization", schema_generator=_EveryKey
@@ -343,13 +347,15 @@ def schema_command(
             autocompletion=lambda: list(NAMES),
         ),
     ] = None,
-    output_format: FormatOption = "text",
+    output_format: common.FormatOption = "text",
 ) -> None:
     if name is not None:
-        print_json(_schema_of(name))
+        output.print_json(_schema_of(name))
     elif output_format == "json":
-        print_json([{"schema_version": 1, "name": key, "of": of} for key, (of, _) in NAMES.items()])
+        output.print_json(
+            [{"schema_version": 1, "name": key, "of": of} for key, (of, _) in NAMES.items()]
+        )
     else:
         width = max(map(len, NAMES))
         for key, (of, _) in NAMES.items():
-            print_out(f"{key:{width}}  heatsoak {of}")
+            output.print_out(f"{key:{width}}  heatsoak {of}")

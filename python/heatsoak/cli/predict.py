@@ -9,21 +9,9 @@ from typing import Annotated, Any, TypeVar
 import typer
 from rich.table import Table
 
+from heatsoak import units, words
 from heatsoak.catalog import load_drive
-from heatsoak.cli import completion
-from heatsoak.cli.common import (
-    ForceOption,
-    FormatOption,
-    ReadOptions,
-    RecordingsArgument,
-    drive_id,
-    limit_code,
-    output_option,
-    progress_bar,
-    seconds_between,
-    show,
-    with_groups,
-)
+from heatsoak.cli import common, completion
 from heatsoak.errors import UsageError
 from heatsoak.output import Console, Text, table_of
 from heatsoak.protocol import WorkloadStep
@@ -45,28 +33,17 @@ from heatsoak.twin import (
 )
 from heatsoak.twin.case import AIRFLOW_M_S, AMBIENT_C, WARMING_K
 from heatsoak.twin.named import heatsink_of
-from heatsoak.units import parse_number, parse_rate_mb_s, parse_share
-from heatsoak.words import (
-    duration_text,
-    known_text,
-    level_text,
-    number_text,
-    percent_text,
-    rate_text,
-    signed_text,
-    span_text,
-)
 
 
-@with_groups
+@common.with_groups
 def fit_command(
-    paths: RecordingsArgument,
-    read: ReadOptions,
+    paths: common.RecordingsArgument,
+    read: common.ReadOptions,
     output: Annotated[
         Path | None,
-        output_option("TWIN.toml", "Write the twin to this file."),
+        common.output_option("TWIN.toml", "Write the twin to this file."),
     ] = None,
-    force: ForceOption = False,
+    force: common.ForceOption = False,
     next_run: Annotated[
         Path | None,
         typer.Option(
@@ -79,13 +56,13 @@ def fit_command(
         str | None,
         typer.Option(
             metavar="DRIVE",
-            parser=drive_id,
+            parser=common.drive_id,
             help="The simulated drive that everything comes from that is not fitted; "
             "by default the most similar one.",
             autocompletion=completion.simulated,
         ),
     ] = None,
-    output_format: FormatOption = "text",
+    output_format: common.FormatOption = "text",
 ) -> int:
     chosen = None if base is None else load_drive(base)
     outputs = [path for path in (output, next_run) if path is not None]
@@ -96,7 +73,7 @@ def fit_command(
         twin.save(output)
     if next_run is not None:
         _write_next(twin, next_run)
-    show(twin, output_format, partial(print_twin, path=output, next_run=next_run))
+    common.show(twin, output_format, partial(print_twin, path=output, next_run=next_run))
     return opened.exit_code()
 
 
@@ -138,15 +115,15 @@ def print_twin(
 
 
 def _parameters(twin: Twin) -> Table:
-    numbers = ("value", level_text(FITTED_LEVEL), "expected", "learned")
+    numbers = ("value", words.level_text(FITTED_LEVEL), "expected", "learned")
     table = table_of("Parameter", *numbers, numbers=numbers)
     for parameter in twin.parameters:
         table.add_row(
             parameter.name,
-            f"{number_text(parameter.value)} {parameter.unit}".rstrip(),
-            span_text((parameter.low, parameter.high), digits=3),
+            f"{words.number_text(parameter.value)} {parameter.unit}".rstrip(),
+            words.span_text((parameter.low, parameter.high), digits=3),
             _expected(parameter),
-            percent_text(100 * parameter.learned),
+            words.percent_text(100 * parameter.learned),
         )
     return table
 
@@ -154,7 +131,7 @@ def _parameters(twin: Twin) -> Table:
 def _expected(parameter: FittedParameter) -> str:
     """What was expected, two thirds of the time."""
     prior = parameter.prior
-    return span_text((prior.value(-1), prior.value(1)), digits=3)
+    return words.span_text((prior.value(-1), prior.value(1)), digits=3)
 
 
 #: A load that nobody recorded is followed no longer than this.
@@ -195,7 +172,7 @@ class CaseOptions:
         typer.Option(
             "--ambient",
             metavar="C",
-            parser=partial(parse_number, unit="C", low=AMBIENT_C[0], high=AMBIENT_C[1]),
+            parser=partial(units.parse_number, unit="C", low=AMBIENT_C[0], high=AMBIENT_C[1]),
             help="Temperature of the air at the drive.",
         ),
     ] = None
@@ -204,7 +181,7 @@ class CaseOptions:
         typer.Option(
             "--warmer",
             metavar="K",
-            parser=partial(parse_number, unit="K", low=WARMING_K[0], high=WARMING_K[1]),
+            parser=partial(units.parse_number, unit="K", low=WARMING_K[0], high=WARMING_K[1]),
             help="How much warmer that air is than it was in the place; not with --ambient.",
         ),
     ] = 0.0
@@ -213,7 +190,7 @@ class CaseOptions:
         typer.Option(
             "--airflow",
             metavar="M_S",
-            parser=partial(parse_number, unit="m/s", low=AIRFLOW_M_S[0], high=AIRFLOW_M_S[1]),
+            parser=partial(units.parse_number, unit="m/s", low=AIRFLOW_M_S[0], high=AIRFLOW_M_S[1]),
             help="Speed of the air at the drive.",
         ),
     ] = None
@@ -222,7 +199,7 @@ class CaseOptions:
         typer.Option(
             "--for",
             metavar="TIME",
-            parser=seconds_between(1),
+            parser=common.seconds_between(1),
             help="How long; default: the step's or recorded time, or 10m.",
         ),
     ] = None
@@ -234,7 +211,7 @@ class CaseOptions:
         load, before = workload_of(self.workload)
         subject, wanted_s = subject_of(self.subject), self.duration_s
         if wanted_s is not None and wanted_s > _LONGEST_S and isinstance(load, WorkloadStep):
-            raise UsageError(f"--for {duration_text(wanted_s)}: must be between 1s and 6h")
+            raise UsageError(f"--for {words.duration_text(wanted_s)}: must be between 1s and 6h")
         return model(
             subject,
             load,
@@ -246,7 +223,7 @@ class CaseOptions:
         )
 
 
-@with_groups
+@common.with_groups
 def predict_command(
     case: CaseOptions,
     heatsink: Annotated[
@@ -264,7 +241,7 @@ def predict_command(
         typer.Option(
             "--holds",
             metavar="RATE",
-            parser=parse_rate_mb_s,
+            parser=units.parse_rate_mb_s,
             help="Also: does it hold 1490MB/s throughout?",
         ),
     ] = None,
@@ -272,33 +249,33 @@ def predict_command(
         float | None,
         typer.Option(
             metavar="P",
-            parser=parse_share,
+            parser=units.parse_share,
             help="Exit 1 if it holds the rate, or full speed, with a lower probability: 0.95, 95%.",
         ),
     ] = None,
-    output_format: FormatOption = "text",
+    output_format: common.FormatOption = "text",
 ) -> int:
-    with progress_bar(stays=False) as progress:
+    with common.progress_bar(stays=False) as progress:
         progress(0.0, f"predicting {case.workload}")
         found = case.asked_of(predict, heatsink, holds_mb_s=holds_mb_s)
-    show(found, output_format, print_prediction)
+    common.show(found, output_format, print_prediction)
     kept = 1 - found.throttles if found.holds is None else found.holds
-    return limit_code(holds=fail_below is None or kept >= fail_below)
+    return common.limit_code(holds=fail_below is None or kept >= fail_below)
 
 
-@with_groups
+@common.with_groups
 def advise_command(
     case: CaseOptions,
     prices: Annotated[
         list[str] | None,
         typer.Option("--price", metavar="HEATSINK=PRICE", help="Also: the gain for its price."),
     ] = None,
-    output_format: FormatOption = "text",
+    output_format: common.FormatOption = "text",
 ) -> int:
     named = dict(map(_price, prices or []))
-    with progress_bar(stays=False) as progress:
+    with common.progress_bar(stays=False) as progress:
         found = case.asked_of(advise, prices=named, progress=progress)
-    show(found, output_format, print_advice)
+    common.show(found, output_format, print_advice)
     return 0
 
 
@@ -336,7 +313,7 @@ def print_prediction(found: Prediction, console: Console) -> None:
     console.print(Text(found.answer, style=style), soft_wrap=True)
     console.print()
     console.print(Text(f"{found.drive}, {found.place}: {found.workload}"))
-    numbers = ("middle", level_text(FITTED_LEVEL))
+    numbers = ("middle", words.level_text(FITTED_LEVEL))
     table = table_of("", *numbers, "", numbers=numbers)
     _add_rows(table, _ROWS[:2], found)
     if found.held is not None:
@@ -351,7 +328,9 @@ def _add_rows(table: Table, rows: Sequence[tuple[str, str, str]], found: object)
     for name, key, unit in rows:
         of: Range | None = getattr(found, key)
         if of is not None:
-            table.add_row(name, number_text(of.mid), span_text((of.low, of.high), digits=3), unit)
+            table.add_row(
+                name, words.number_text(of.mid), words.span_text((of.low, of.high), digits=3), unit
+            )
 
 
 def print_advice(found: Advice, console: Console) -> None:
@@ -360,13 +339,13 @@ def print_advice(found: Advice, console: Console) -> None:
     console.print()
     console.print(Text(f"{found.place}: {found.workload}"))
     what = (
-        f"moves {rate_text(found.mean_mb_s)} in the mean"
+        f"moves {words.rate_text(found.mean_mb_s)} in the mean"
         if found.held_s is None
-        else f"is held back for {duration_text(found.held_s)} in the mean"
+        else f"is held back for {words.duration_text(found.held_s)} in the mean"
     )
     console.print(
-        f"As it is, it throttles with a probability of {percent_text(100 * found.throttles)}, "
-        f"and {what}."
+        f"As it is, it throttles with a probability of {words.percent_text(100 * found.throttles)},"
+        f" and {what}."
     )
     console.print()
     priced = any(offer.price is not None for offer in found.offers)
@@ -378,19 +357,19 @@ def print_advice(found: Advice, console: Console) -> None:
     for offer in found.offers:
         table.add_row(
             Text(offer.heatsink),
-            percent_text(100 * offer.throttles),
+            words.percent_text(100 * offer.throttles),
             *(
-                [number_text(offer.mean_mb_s), f"{signed_text(offer.gain_pct)} %"]
+                [words.number_text(offer.mean_mb_s), f"{words.signed_text(offer.gain_pct)} %"]
                 if offer.held_s is None
-                else [duration_text(offer.held_s)]
+                else [words.duration_text(offer.held_s)]
             ),
-            *map(known_text, (offer.price, offer.gain_pct_per_price)[: len(prices)]),
+            *map(words.known_text, (offer.price, offer.gain_pct_per_price)[: len(prices)]),
         )
     console.print(table)
     console.print()
     console.print("Air that has to move past it as it is, at an air temperature:")
     curve = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
-    curve.add_row("C", *(number_text(need.ambient_c, 2) for need in found.curve))
+    curve.add_row("C", *(words.number_text(need.ambient_c, 2) for need in found.curve))
     curve.add_row("m/s", *(_flow(need.airflow_m_s) for need in found.curve))
     console.print(curve)
 
@@ -398,4 +377,4 @@ def print_advice(found: Advice, console: Console) -> None:
 def _flow(m_s: float | None) -> str:
     if m_s is None:
         return "none is enough"
-    return "still" if m_s < 0.05 else number_text(m_s, 2)
+    return "still" if m_s < 0.05 else words.number_text(m_s, 2)

@@ -7,45 +7,18 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from heatsoak import system
+from heatsoak import errors, system
 from heatsoak.analysis import analyze
 from heatsoak.bench.directories import default_directory
-from heatsoak.cli.common import (
-    DryRunOption,
-    FailBelowOption,
-    ForceOption,
-    FormatOption,
-    LimitOptions,
-    MetricsOption,
-    Opened,
-    OutputFormat,
-    ProtocolOptions,
-    console,
-    limit_code,
-    output_option,
-    print_help_alone,
-    progress_bar,
-    show,
-    show_rows,
-    with_groups,
-)
+from heatsoak.cli import common
 from heatsoak.cli.overview import print_drives
 from heatsoak.cli.rack_host import host_app
 from heatsoak.cli.run import print_preview
-from heatsoak.errors import HeatsoakError, RefusedError, RunInterrupted, ToolError, UsageError
 from heatsoak.output import Console, Text, announce, print_out, table_of
+from heatsoak.rack import running, state
 from heatsoak.rack.host import HostDrive, perform
 from heatsoak.rack.kept import HOME_VARIABLE
 from heatsoak.rack.metrics import RackMetrics
-from heatsoak.rack.running import (
-    RackRequest,
-    drives_of_hosts,
-    no_answer_from,
-    previews,
-    run_rack,
-    stop_rack,
-)
-from heatsoak.rack.state import PlannedTest, Rack, RackFindings, Together, as_toml
 from heatsoak.recording import Recording
 from heatsoak.recording.files import check_free, write_output
 from heatsoak.units import parse_seconds
@@ -72,7 +45,7 @@ WaitOption = Annotated[
 #: In what the plans of drives differ that are tested alike.
 _APART: dict[str, Any] = {"target": "", "conditions": {}, "simulation_s": None}
 
-rack_app = typer.Typer(callback=print_help_alone, invoke_without_command=True)
+rack_app = typer.Typer(callback=common.print_help_alone, invoke_without_command=True)
 
 
 @rack_app.command("drives")
@@ -80,36 +53,36 @@ def drives_command(
     scheduler: SchedulerOption,
     output: Annotated[
         Path | None,
-        output_option("FILE", "Write those that may be written to this file."),
+        common.output_option("FILE", "Write those that may be written to this file."),
     ] = None,
-    force: ForceOption = False,
-    output_format: FormatOption = "text",
+    force: common.ForceOption = False,
+    output_format: common.FormatOption = "text",
 ) -> int:
     """List the drives of all hosts, and whether writing to them is safe."""
     if output is not None:
         check_free([output], force=force)
-    found = drives_of_hosts(scheduler)
+    found = running.drives_of_hosts(scheduler)
     if output is not None:
-        write_output(output, as_toml(found.hosts, found.drives))
+        write_output(output, state.as_toml(found.hosts, found.drives))
         announce(f"{output}: take out what must not be erased, and label the others")
     rows = [
         HostDrive(host=found.hosts[id_].name, **row.model_dump()).model_dump(mode="json")
         for id_, drives in found.drives.items()
         for row in drives
     ]
-    show(rows, output_format, print_drives)
+    common.show(rows, output_format, print_drives)
     if found.silent:
-        announce(f"{no_answer_from(found.silent)}, so that its drives are missing here")
-        return ToolError.exit_code
+        announce(f"{running.no_answer_from(found.silent)}, so that its drives are missing here")
+        return errors.ToolError.exit_code
     return 0
 
 
 @rack_app.command("run", help="Run a protocol on each drive of a rack, and collect recordings.")
-@with_groups
+@common.with_groups
 def run_command(
-    wanted: ProtocolOptions,
+    wanted: common.ProtocolOptions,
     scheduler: SchedulerOption,
-    limits: LimitOptions,
+    limits: common.LimitOptions,
     drives: Annotated[
         Path | None,
         typer.Option(
@@ -118,10 +91,12 @@ def run_command(
     ] = None,
     output: Annotated[
         Path | None,
-        output_option("DIR", "Collect here; a run that was started there is followed again."),
+        common.output_option(
+            "DIR", "Collect here; a run that was started there is followed again."
+        ),
     ] = None,
     together: Annotated[
-        Together,
+        state.Together,
         typer.Option(
             help="Begin at the same moment: drives of a host, which share its air, all, or none."
         ),
@@ -134,20 +109,20 @@ def run_command(
         typer.Option("--again", help="Test drives again that another run tested in the same way."),
     ] = False,
     wait_s: WaitOption = 60.0,
-    dry_run: DryRunOption = False,
-    metrics: MetricsOption = None,
-    output_format: FormatOption = "text",
+    dry_run: common.DryRunOption = False,
+    metrics: common.MetricsOption = None,
+    output_format: common.FormatOption = "text",
 ) -> int:
     protocol = wanted.load()
     directory = output or default_directory(f"rack-{protocol.name}")
     shown = RackMetrics(directory)
-    with progress_bar(stays=False) as progress, shown.served(metrics):
+    with common.progress_bar(stays=False) as progress, shown.served(metrics):
 
-        def tell(rack: Rack, text: str) -> None:
+        def tell(rack: state.Rack, text: str) -> None:
             shown.rack = rack
             progress(rack.progress, text)
 
-        asked = RackRequest(
+        asked = running.RackRequest(
             protocol=protocol,
             address=scheduler,
             listed=drives,
@@ -165,27 +140,27 @@ def run_command(
         rack = _followed(asked)
     found = list(_collected(rack, directory))
     findings = analyze(found) if found else None
-    document = RackFindings(**dict(rack), recordings=findings.recordings if findings else [])
-    show(document, output_format, partial(_print_tests, directory=directory))
+    document = state.RackFindings(**dict(rack), recordings=findings.recordings if findings else [])
+    common.show(document, output_format, partial(_print_tests, directory=directory))
     if failed := _failed(rack):
         return failed.exit_code
     return 0 if findings is None else limits.exit_code(findings)
 
 
-def _failed(rack: Rack) -> type[HeatsoakError] | None:
+def _failed(rack: state.Rack) -> type[errors.HeatsoakError] | None:
     """As what a rack's tests failed; None if all finished."""
     states = {row.state for row in rack.tests} - {"finished"}
     if not states:
         return None
-    return RefusedError if states == {"refused"} else HeatsoakError
+    return errors.RefusedError if states == {"refused"} else errors.HeatsoakError
 
 
-def _followed(asked: RackRequest) -> Rack:
+def _followed(asked: running.RackRequest) -> state.Rack:
     """The rack when all of its tests have ended and are collected."""
     try:
-        return run_rack(asked)
+        return running.run_rack(asked)
     except KeyboardInterrupt:
-        raise RunInterrupted(
+        raise errors.RunInterrupted(
             f"no longer followed; tests go on on their hosts: the same command with -o "
             f"{asked.directory} follows them again, heatsoak rack stop {asked.directory} stops them"
         ) from None
@@ -199,7 +174,7 @@ def stop_command(
     scheduler: SchedulerOption,
 ) -> int:
     """Stop the tests of a run as Ctrl-C would; what they recorded is kept."""
-    count = stop_rack(directory, scheduler)
+    count = running.stop_rack(directory, scheduler)
     told = counted(count, "test was", "tests were")
     print_out(f"{told} told to stop; heatsoak rack run with -o {directory} collects what there is")
     return 0
@@ -215,17 +190,17 @@ def perform_command(
     return perform(directory, attempt)
 
 
-def _collected(rack: Rack, directory: Path) -> Iterator[Recording]:
+def _collected(rack: state.Rack, directory: Path) -> Iterator[Recording]:
     """Yield what was recorded; the test says why one cannot be read."""
     for row in rack.tests:
         if row.directory is not None:
             try:
                 yield Recording.open(directory / row.directory)
-            except UsageError as error:
+            except errors.UsageError as error:
                 row.why = f"{row.why}; {error}" if row.why else str(error)
 
 
-def _print_tests(rack: RackFindings, console: Console, directory: Path) -> None:
+def _print_tests(rack: state.RackFindings, console: Console, directory: Path) -> None:
     finished = sum(row.state == "finished" for row in rack.tests)
     print_out(f"{finished} of {len(rack.tests)} tests finished: {directory}")
     answers = {one.path: one.answer.sentence for one in rack.recordings}
@@ -236,11 +211,11 @@ def _print_tests(rack: RackFindings, console: Console, directory: Path) -> None:
     console.print(table)
 
 
-def _print_previews(asked: RackRequest, output_format: OutputFormat) -> int:
-    found = previews(asked)
+def _print_previews(asked: running.RackRequest, output_format: common.OutputFormat) -> int:
+    found = running.previews(asked)
 
     def table(_: object, out: Console) -> None:
-        alike: dict[str, list[PlannedTest]] = {}
+        alike: dict[str, list[state.PlannedTest]] = {}
         for test in found:
             key = "".join(run.model_copy(update=_APART).model_dump_json() for run in test.runs)
             alike.setdefault(test.why or key, []).append(test)
@@ -249,7 +224,7 @@ def _print_previews(asked: RackRequest, output_format: OutputFormat) -> int:
             print_out(names if tests[0].why is None else f"{names}: {tests[0].why}")
             print_preview([run.model_dump(mode="json") for run in tests[0].runs], out)
 
-    show_rows(found, output_format, table)
+    common.show_rows(found, output_format, table)
     return max((test.exit_code for test in found), default=0)
 
 
@@ -263,7 +238,7 @@ def report_command(
     ],
     output: Annotated[
         Path | None,
-        output_option("FILE", "Also write this file: .html page, .csv table, JUnit .xml."),
+        common.output_option("FILE", "Also write this file: .html page, .csv table, JUnit .xml."),
     ] = None,
     by_place: Annotated[
         str | None,
@@ -272,8 +247,8 @@ def report_command(
             help="The labels that are the place; default: host and cooling, where they vary.",
         ),
     ] = None,
-    force: ForceOption = False,
-    output_format: FormatOption = "text",
+    force: common.ForceOption = False,
+    output_format: common.FormatOption = "text",
     fail_on: Annotated[
         Literal["throttle", "unknown", "outlier", "any"] | None,
         typer.Option(
@@ -282,7 +257,7 @@ def report_command(
             "of these and any fall of throughput (any)."
         ),
     ] = None,
-    fail_below: FailBelowOption = None,
+    fail_below: common.FailBelowOption = None,
 ) -> int:
     """Say which drives of a rack pass, which are unlike their model, and what the place does."""
     # these take a while to load, and every command loads this module's neighbours
@@ -292,8 +267,8 @@ def report_command(
 
     if output is not None:
         check(output, force=force)
-    opened = Opened()
-    with progress_bar(stays=False) as progress:
+    opened = common.Opened()
+    with common.progress_bar(stays=False) as progress:
         rack = read_results(directories, progress, opened.leave_out)
     keys = [key.strip() for key in (by_place or "").split(",") if key.strip()]
     found = report(
@@ -303,10 +278,10 @@ def report_command(
         fail_below_mb_s=fail_below,
     )
     written = None if output is None else write(found, rack, output)
-    show(found, output_format, print_rack)
+    common.show(found, output_format, print_rack)
     if written is not None and output_format == "text":
-        console().print(Text(f"{output}: {size_text(written)}"), soft_wrap=True)
-    return opened.exit_code(limit_code(holds=found.limits_hold))
+        common.console().print(Text(f"{output}: {size_text(written)}"), soft_wrap=True)
+    return opened.exit_code(common.limit_code(holds=found.limits_hold))
 
 
 rack_app.add_typer(host_app, name="host")

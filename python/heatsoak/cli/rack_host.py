@@ -12,18 +12,12 @@ from typing import Annotated
 
 import typer
 
-from heatsoak.cli.common import (
-    ProtocolOptions,
-    output_option,
-    print_help_alone,
-    with_groups,
-)
-from heatsoak.errors import HeatsoakError, RefusedError, UsageError
+from heatsoak import errors
+from heatsoak.cli import common
 from heatsoak.output import print_json
 from heatsoak.protocol import apply_settings
-from heatsoak.rack import host
+from heatsoak.rack import host, state
 from heatsoak.rack.kept import HostTest, Kept, RackTest, Status, directory_of, kept_tests
-from heatsoak.rack.state import ListedDrive, name_of, plain
 from heatsoak.recording.files import making
 from heatsoak.recording.meta import META
 
@@ -31,7 +25,7 @@ _POLL_S = 1.0
 
 host_app = typer.Typer(
     help="Start, follow and collect tests of this host from a scheduler of your own.",
-    callback=print_help_alone,
+    callback=common.print_help_alone,
     invoke_without_command=True,
 )
 RunArgument = Annotated[
@@ -40,10 +34,10 @@ RunArgument = Annotated[
 
 
 @host_app.command("start", help="Start a protocol on one drive, once; say where it stands.")
-@with_groups
+@common.with_groups
 def start_command(
     run: RunArgument,
-    wanted: ProtocolOptions,
+    wanted: common.ProtocolOptions,
     on: Annotated[str, typer.Option(help="A drive's serial, or a target as for `run`.")],
     erase: Annotated[
         str | None, typer.Option(metavar="ID", help="As for `run`: lose its data.")
@@ -57,7 +51,7 @@ def start_command(
     here = host.describe()
     test = RackTest(
         run=run,
-        name=name_of(here, ListedDrive(on=on)),
+        name=state.name_of(here, state.ListedDrive(on=on)),
         on=on,
         erase_id=erase,
         protocol=apply_settings(wanted.load(), [f"conditions.host={here.name}"]),
@@ -88,14 +82,14 @@ def status_command(run: RunArgument) -> int:
 @host_app.command("collect")
 def collect_command(
     run: RunArgument,
-    output: Annotated[Path, output_option("DIR", "Copy to DIR/HOST/TEST.")],
+    output: Annotated[Path, common.output_option("DIR", "Copy to DIR/HOST/TEST.")],
 ) -> int:
     """Copy what the tests that have ended recorded."""
     name, rows = host.describe().name, []
     for kept in _tests(run):
         row = _row(kept, kept.status(kept.newest_attempt()))
         if row.has_ended and _metas(kept.recording):
-            into = output / plain(name) / row.name
+            into = output / state.plain(name) / row.name
             with kept.alone():
                 _copy(kept.recording, into)
             row = row.model_copy(update={"directory": str(into)})
@@ -114,7 +108,7 @@ def _tests(run: str) -> list[Kept]:
     """The tests of a run on this host; raises UsageError for none."""
     host.describe()
     if not (found := kept_tests(run)):
-        raise UsageError(f"{run}: this host keeps no test of a run of that name")
+        raise errors.UsageError(f"{run}: this host keeps no test of a run of that name")
     return found
 
 
@@ -134,14 +128,19 @@ def _print(rows: list[HostTest]) -> int:
     print_json([row.model_dump(mode="json") for row in rows])
     codes = set(map(_exit_code, rows))
     return next(
-        (code for code in (HeatsoakError.exit_code, RefusedError.exit_code) if code in codes), 0
+        (
+            code
+            for code in (errors.HeatsoakError.exit_code, errors.RefusedError.exit_code)
+            if code in codes
+        ),
+        0,
     )
 
 
 def _exit_code(status: Status) -> int:
     if status.state == "refused":
-        return RefusedError.exit_code
-    return HeatsoakError.exit_code if status.has_ended and status.state != "finished" else 0
+        return errors.RefusedError.exit_code
+    return errors.HeatsoakError.exit_code if status.has_ended and status.state != "finished" else 0
 
 
 def _metas(recording: Path) -> dict[str, bytes]:

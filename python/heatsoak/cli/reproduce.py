@@ -7,17 +7,7 @@ import typer
 
 from heatsoak import catalog
 from heatsoak import reproduce as reproduction
-from heatsoak.cli import completion
-from heatsoak.cli.common import (
-    FormatOption,
-    OutputOption,
-    console,
-    drive_id,
-    limit_code,
-    progress_bar,
-    show,
-    write_json,
-)
+from heatsoak.cli import common, completion
 from heatsoak.errors import UsageError
 from heatsoak.output import Console, Text, print_out, table_of
 from heatsoak.reproduce import FigureSet
@@ -44,7 +34,7 @@ def reproduce_command(
         str | None,
         typer.Option(
             metavar="DRIVE",
-            parser=drive_id,
+            parser=common.drive_id,
             help="Only figures of this drive; a TOML file replaces the drive with its model.",
             autocompletion=completion.simulated,
         ),
@@ -61,9 +51,9 @@ def reproduce_command(
         int | None,
         typer.Option(metavar="N", min=0, help="Exit 1 if fewer than N counted figures hold."),
     ] = None,
-    output: OutputOption = None,
+    output: common.OutputOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the simulated drives.")] = 0,
-    output_format: FormatOption = "text",
+    output_format: common.FormatOption = "text",
 ) -> int:
     custom = {}
     if drive is not None and drive.endswith(".toml"):
@@ -74,7 +64,7 @@ def reproduce_command(
         if figure_set is not FigureSet.MODERN:
             raise UsageError("--leave-out only works with --set modern")
         custom = {**reproduction.left_out_drives(questions), **custom}
-    with progress_bar() as progress:
+    with common.progress_bar() as progress:
         rows = reproduction.reproduce(
             questions, output, seed=seed, drives=custom, progress=progress
         )
@@ -82,14 +72,14 @@ def reproduce_command(
         rows = [row.without_fit() for row in rows]
     document = [row.as_dict() for row in rows]
     if output is not None:
-        write_json(document, output / "reproduce.json")
-    show(document, output_format, print_reproduction)
+        common.write_json(document, output / "reproduce.json")
+    common.show(document, output_format, print_reproduction)
     if figure_set is FigureSet.MODERN and output_format == "text":
         found = reproduction.nearness(questions, rows)
-        print_nearness([asdict(one) for one in found], console())
+        print_nearness([asdict(one) for one in found], common.console())
         _print_not_run()
     held = sum(row.ok for row in rows if row.counted)
-    return limit_code(holds=fail_below is None or held >= fail_below)
+    return common.limit_code(holds=fail_below is None or held >= fail_below)
 
 
 def _print_not_run() -> None:

@@ -8,27 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from heatsoak import errors, words
 from heatsoak.analysis import Findings, analyze
+from heatsoak.bench import directories
 from heatsoak.bench.by_hand import agrees_to_lose, is_attended
-from heatsoak.bench.directories import PARENT, default_directory, latest_unfinished
 from heatsoak.bench.places import leftovers
 from heatsoak.bench.session import DriveOptions, Session, plan_session
-from heatsoak.cli import completion
-from heatsoak.cli.common import (
-    DryRunOption,
-    EvidenceOption,
-    FormatOption,
-    LimitOptions,
-    OutputOption,
-    PowerSensorOption,
-    ProtocolOptions,
-    console,
-    show_findings,
-    show_rows,
-    with_groups,
-)
+from heatsoak.cli import common, completion
 from heatsoak.cli.overview import length_text
-from heatsoak.errors import NotEmptyError, ToolError, UsageError
 from heatsoak.files import free_path
 from heatsoak.output import Console, Text, announce, print_json, table_of
 from heatsoak.protocol import load
@@ -39,7 +26,6 @@ from heatsoak.report.page.matrix import print_matrix
 from heatsoak.target import parse_place
 from heatsoak.target.hctm import Thresholds
 from heatsoak.units import parse_number
-from heatsoak.words import duration_text, percent_text, size_text
 
 if TYPE_CHECKING:
     from heatsoak.report.files import Reported
@@ -56,10 +42,10 @@ def _threshold(name: str) -> Any:
     )
 
 
-@with_groups
+@common.with_groups
 def run_command(
-    wanted: ProtocolOptions,
-    limits: LimitOptions,
+    wanted: common.ProtocolOptions,
+    limits: common.LimitOptions,
     on: Annotated[
         str,
         typer.Option(
@@ -76,7 +62,7 @@ def run_command(
             autocompletion=completion.targets,
         ),
     ] = None,
-    output: OutputOption = None,
+    output: common.OutputOption = None,
     erase: Annotated[
         str | None,
         typer.Option(
@@ -84,7 +70,7 @@ def run_command(
             help="The drive whose data may be destroyed; ID:NOT-EMPTY if it holds any.",
         ),
     ] = None,
-    power_sensor: PowerSensorOption = None,
+    power_sensor: common.PowerSensorOption = None,
     sensors: Annotated[
         Path | None,
         typer.Option(
@@ -100,9 +86,9 @@ def run_command(
             "--resume", help="Resume what was started in -o, or the last run that was cut short."
         ),
     ] = False,
-    dry_run: DryRunOption = False,
-    output_format: FormatOption = "text",
-    evidence: EvidenceOption = False,
+    dry_run: common.DryRunOption = False,
+    output_format: common.FormatOption = "text",
+    evidence: common.EvidenceOption = False,
 ) -> int:
     planned = partial(
         plan_session,
@@ -118,14 +104,16 @@ def run_command(
         for note in leftovers():
             announce(note.text)
     if dry_run:
-        show_rows(session.preview(), output_format, print_preview)
+        common.show_rows(session.preview(), output_format, print_preview)
         return 0
     if resume and output is None:
         output = _unfinished(session.protocol.name)
-    recordings = session.record(output or default_directory(session.protocol.name), resume=resume)
+    recordings = session.record(
+        output or directories.default_directory(session.protocol.name), resume=resume
+    )
     findings = analyze(recordings)
     together = Path(os.path.commonpath([recording.path for recording in recordings]))
-    show_findings(findings, recordings, output_format, evidence=evidence, paths=[together])
+    common.show_findings(findings, recordings, output_format, evidence=evidence, paths=[together])
     return limits.exit_code(findings)
 
 
@@ -133,7 +121,7 @@ def _agreed(planned: Callable[..., Session], erase: str | None) -> Session:
     """The session; where its drive holds data, whoever sits there may agree to lose them."""
     try:
         return planned(erase_id=erase)
-    except NotEmptyError as found:
+    except errors.NotEmptyError as found:
         if not is_attended() or not agrees_to_lose(found):
             raise
         return planned(erase_id=found.erase)
@@ -141,24 +129,26 @@ def _agreed(planned: Callable[..., Session], erase: str | None) -> Session:
 
 def _unfinished(name: str) -> Path:
     """The directory of the last run of a protocol, which was cut short."""
-    unfinished = latest_unfinished(name)
+    unfinished = directories.latest_unfinished(name)
     if unfinished is None:
-        raise UsageError(
-            f"--resume: the last run of {name} in {PARENT} is finished, or there is none: name the "
-            "directory of the one that was cut short with -o"
+        raise errors.UsageError(
+            f"--resume: the last run of {name} in {directories.PARENT} is finished, or there is "
+            "none: name the directory of the one that was cut short with -o"
         )
     announce(f"resuming {unfinished}")
     return unfinished
 
 
-def demo_command(output: OutputOption = None, output_format: FormatOption = "text") -> None:
+def demo_command(
+    output: common.OutputOption = None, output_format: common.FormatOption = "text"
+) -> None:
     directory = output or free_path(Path("heatsoak-demo"))
     session = plan_session(parse_place(f"sim:{_DEMO_DRIVE}"), lambda: load("puget"))
     recordings = session.record(directory)
     findings = analyze(recordings)
     document = findings.model_dump_json(indent=1)
     write_output(directory / "findings.json", document + "\n")
-    out = console()
+    out = common.console()
     if output_format == "text":
         print_matrix(recordings, findings, out)  # before the page, which takes a while
     page = _write_page(recordings, findings, directory / "report.html")
@@ -167,7 +157,9 @@ def demo_command(output: OutputOption = None, output_format: FormatOption = "tex
         return
     out.print(f"Recordings and findings.json are in {directory}; heatsoak analyze {directory}")
     if page is not None:
-        out.print(f"All of it with charts: {page.path}, {size_text(page.bytes)}", soft_wrap=True)
+        out.print(
+            f"All of it with charts: {page.path}, {words.size_text(page.bytes)}", soft_wrap=True
+        )
 
 
 def _write_page(
@@ -179,7 +171,7 @@ def _write_page(
 
     try:
         return write_report(recordings, findings, path)
-    except ToolError as error:
+    except errors.ToolError as error:
         announce(f"warning: no {path.name}: {error}")
         return None
 
@@ -192,8 +184,8 @@ def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
         table = table_of("Step", "", "Takes", "Writes", "", numbers=("Takes", "Writes"))
         for step in run["steps"]:
             about = "" if step["is_bound"] else "about "
-            takes = f"{about}{duration_text(step['duration_s'])}"
-            writes = f"at most {size_text(step['written_bytes'])}"
+            takes = f"{about}{words.duration_text(step['duration_s'])}"
+            writes = f"at most {words.size_text(step['written_bytes'])}"
             table.add_row(
                 Text(step["step"]),
                 Text(step["workload"] or step["kind"]),
@@ -205,13 +197,12 @@ def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
         usual = "the usual endurance of drives of this size"
         rated = "its rated endurance" if run["endurance_is_rated"] else usual
         console.print(
-            f"Takes {length_text(run)}; at most "
-            f"{size_text(run['written_bytes'])} written to {size_text(run['size_bytes'])}: "
-            f"{percent_text(run['endurance_pct'])} of {rated} "
-            f"({size_text(run['endurance_bytes'])})."
+            f"Takes {length_text(run)}; at most {words.size_text(run['written_bytes'])} written to "
+            f"{words.size_text(run['size_bytes'])}: {words.percent_text(run['endurance_pct'])} of "
+            f"{rated} ({words.size_text(run['endurance_bytes'])})."
         )
         if run["simulation_s"] is not None:
-            takes = duration_text(max(1.0, run["simulation_s"]))
+            takes = words.duration_text(max(1.0, run["simulation_s"]))
             console.print(f"Simulating it takes about {takes} at most, without probes.")
         if run["unknown_steps"]:
             names = ", ".join(f"'{name}'" for name in run["unknown_steps"])

@@ -5,18 +5,10 @@ from typing import Annotated
 
 import typer
 
-from heatsoak.cli.common import (
-    FormatOption,
-    limit_code,
-    output_option,
-    progress_bar,
-    show,
-    write_json,
-)
+from heatsoak.cli import common
 from heatsoak.errors import UsageError
 from heatsoak.output import Console, Text, table_of
-from heatsoak.sweep import DRAWS, SAMPLE, SUMMARY, Sweep, load_grid, sweep
-from heatsoak.sweep.summary import MOST_GROUPS, WORDS, checked_words, group_table
+from heatsoak.sweep import DRAWS, SAMPLE, SUMMARY, Sweep, load_grid, summary, sweep
 from heatsoak.units import parse_share
 
 
@@ -30,7 +22,9 @@ def sweep_command(
     ],
     output: Annotated[
         Path | None,
-        output_option("DIR", "Where the tables are, or go; default: sweeps/ and the grid's name."),
+        common.output_option(
+            "DIR", "Where the tables are, or go; default: sweeps/ and the grid's name."
+        ),
     ] = None,
     draws: Annotated[
         int,
@@ -63,12 +57,12 @@ def sweep_command(
             help="Exit 1 if fewer of the points keep full speed: 0.95, 95%.",
         ),
     ] = None,
-    output_format: FormatOption = "text",
+    output_format: common.FormatOption = "text",
 ) -> int:
     if jobs is not None and scheduler is not None:
         raise UsageError("--jobs is for processes of this machine: leave it out with --scheduler")
     directory = output or Path("sweeps") / grid.stem
-    with progress_bar(stays=False) as progress:
+    with common.progress_bar(stays=False) as progress:
         found = sweep(
             load_grid(grid),
             directory,
@@ -79,25 +73,25 @@ def sweep_command(
             scheduler=scheduler,
             progress=progress,
         )
-    write_json(found.model_dump(mode="json"), directory / SUMMARY)
-    show(found, output_format, lambda found, out: print_sweep(found, directory, out))
+    common.write_json(found.model_dump(mode="json"), directory / SUMMARY)
+    common.show(found, output_format, lambda found, out: print_sweep(found, directory, out))
     kept = 1 - (found.throttling + found.impossible) / found.points
-    return limit_code(holds=fail_below is None or kept >= fail_below)
+    return common.limit_code(holds=fail_below is None or kept >= fail_below)
 
 
 def print_sweep(found: Sweep, directory: Path, console: Console) -> None:
     style = "bold red" if found.throttling or found.impossible else "bold green"
     console.print(Text(found.answer, style=style), soft_wrap=True)
     console.print()
-    headings, rows = group_table(found)
-    table = table_of(*headings, numbers=headings[WORDS:])
-    for row in rows[:MOST_GROUPS]:
+    headings, rows = summary.group_table(found)
+    table = table_of(*headings, numbers=headings[summary.WORDS :])
+    for row in rows[: summary.MOST_GROUPS]:
         table.add_row(*map(Text, row))
     console.print(table)
-    if len(rows) > MOST_GROUPS:
-        console.print(f"and {len(rows) - MOST_GROUPS} more, which throttle at fewer points")
+    if len(rows) > summary.MOST_GROUPS:
+        console.print(f"and {len(rows) - summary.MOST_GROUPS} more, which throttle at fewer points")
     if found.checked is not None:
         console.print()
-        console.print(Text(checked_words(found.checked)), soft_wrap=True)
+        console.print(Text(summary.checked_words(found.checked)), soft_wrap=True)
     tables = f"tables: {directory}/points, {directory}/exact"
     console.print(Text(tables, style="dim"), soft_wrap=True)

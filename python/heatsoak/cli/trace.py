@@ -9,39 +9,14 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.table import Table
 
+from heatsoak import catalog, units, words
 from heatsoak._core import Trace
-from heatsoak.analysis.traces import (
-    TraceCheck,
-    TraceFigure,
-    TraceStatistics,
-    compare_with_shape,
-)
-from heatsoak.catalog import TraceShape, load_trace, trace_ids
-from heatsoak.cli.common import (
-    DeviceOption,
-    ForceOption,
-    FormatOption,
-    console,
-    limit_code,
-    output_option,
-    print_help_alone,
-    progress_bar,
-    show,
-)
+from heatsoak.analysis import traces
+from heatsoak.cli import common
 from heatsoak.errors import UsageError
 from heatsoak.files import require_file
 from heatsoak.output import Console, Text, table_of
 from heatsoak.recording.files import check_free, replacing
-from heatsoak.units import GIB, parse_seconds, parse_size
-from heatsoak.words import (
-    amount_text,
-    counted,
-    duration_text,
-    known_text,
-    number_text,
-    signed_text,
-    size_text,
-)
 
 #: What ``--as`` takes whose name in `_core` is another.
 _CORE_NAMES = {"fio3": "iolog-v3", "fio2": "iolog-v2"}
@@ -58,7 +33,7 @@ IdleLimitOption = Annotated[
     typer.Option(
         "--idle-limit",
         metavar="TIME",
-        parser=parse_seconds,
+        parser=units.parse_seconds,
         show_default="25ms",
         help="Truncate idle times to this.",
     ),
@@ -66,7 +41,7 @@ IdleLimitOption = Annotated[
 #: As in the replays of the articles that published statistics of traces.
 _IDLE_LIMIT_S = 0.025
 
-trace_app = typer.Typer(callback=print_help_alone, invoke_without_command=True)
+trace_app = typer.Typer(callback=common.print_help_alone, invoke_without_command=True)
 
 
 @trace_app.command("stats")
@@ -89,16 +64,16 @@ def stats_command(
         typer.Option(
             "--span",
             metavar="SIZE",
-            parser=parse_size,
+            parser=units.parse_size,
             help="The drive's size; I/O beyond it counts as damage.",
         ),
     ] = None,
-    device: DeviceOption = None,
-    output_format: FormatOption = "text",
+    device: common.DeviceOption = None,
+    output_format: common.FormatOption = "text",
 ) -> None:
     """Count a trace: sizes, queue depths, sequential share, idle time, service times."""
-    if trace in trace_ids() or trace.endswith(".toml"):
-        shape = load_trace(trace)
+    if trace in catalog.trace_ids() or trace.endswith(".toml"):
+        shape = catalog.load_trace(trace)
         statistics = _statistics(_synthesize(shape, scale, seed), trace, idle_limit_s)
         title = _title(shape, scale)
     else:
@@ -111,30 +86,30 @@ def stats_command(
         statistics["skipped"] = {"count": count, "first_line": line, "why": why}
         title = f"{trace} ({opened.format})"
         if count:
-            title += f", {counted(count, 'line')} skipped, first line {line}: {why}"
-    checked = TraceStatistics.model_validate(statistics).model_dump(mode="json")
-    show(checked, output_format, lambda _, out: print_statistics(statistics, title, out))
+            title += f", {words.counted(count, 'line')} skipped, first line {line}: {why}"
+    checked = traces.TraceStatistics.model_validate(statistics).model_dump(mode="json")
+    common.show(checked, output_format, lambda _, out: print_statistics(statistics, title, out))
 
 
 @trace_app.command("make")
 def make_command(
     shape: ShapeArgument,
-    output: Annotated[Path, output_option("FILE", "File to write.")],
+    output: Annotated[Path, common.output_option("FILE", "File to write.")],
     scale: ScaleOption = 1.0,
     seed: SeedOption = 0,
     trace_format: Annotated[
         Literal["fio3", "fio2", "msr", "blkparse"],
         typer.Option("--as", help="Format of the file."),
     ] = "fio3",
-    force: ForceOption = False,
+    force: common.ForceOption = False,
 ) -> None:
     """Write a synthetic trace of a shape, to replay it or for other tools."""
-    trace = _synthesize(load_trace(shape), scale, seed)
+    trace = _synthesize(catalog.load_trace(shape), scale, seed)
     check_free([output], force=force, inputs=[Path(shape)])
-    with replacing(output) as partial, progress_bar() as show:
+    with replacing(output) as partial, common.progress_bar() as show:
         named = _CORE_NAMES.get(trace_format, trace_format)
         trace.write(str(partial), named, progress=_progress(show, trace, shape))
-    console().print(f"wrote {trace.ios:,} I/Os to {output}", soft_wrap=True)
+    common.console().print(f"wrote {trace.ios:,} I/Os to {output}", soft_wrap=True)
 
 
 @trace_app.command("check")
@@ -142,20 +117,20 @@ def check_command(
     shape: ShapeArgument,
     scale: ScaleOption = 1.0,
     seed: SeedOption = 0,
-    output_format: FormatOption = "text",
+    output_format: common.FormatOption = "text",
 ) -> int:
     """Compare a synthetic trace with its shape; exit 1 if any statistic differs."""
-    wanted = load_trace(shape)
+    wanted = catalog.load_trace(shape)
     statistics = _statistics(_synthesize(wanted, scale, seed), shape, _IDLE_LIMIT_S)
-    rows = compare_with_shape(wanted, statistics, scale)
+    rows = traces.compare_with_shape(wanted, statistics, scale)
     holds = all(row.holds for row in rows)
-    check = TraceCheck(shape=shape, scale=scale, seed=seed, holds=holds, rows=rows)
+    check = traces.TraceCheck(shape=shape, scale=scale, seed=seed, holds=holds, rows=rows)
     title = _title(wanted, scale)
-    show(check, output_format, lambda check, out: print_trace_check(check.rows, title, out))
-    return limit_code(holds=holds)
+    common.show(check, output_format, lambda check, out: print_trace_check(check.rows, title, out))
+    return common.limit_code(holds=holds)
 
 
-def _synthesize(shape: TraceShape, scale: float, seed: int) -> Trace:
+def _synthesize(shape: catalog.TraceShape, scale: float, seed: int) -> Trace:
     try:
         return Trace.synthetic(shape.core_json(), scale=scale, seed=seed)
     except ValueError as error:
@@ -165,7 +140,7 @@ def _synthesize(shape: TraceShape, scale: float, seed: int) -> Trace:
 def _open(path: str, damaged: str, span_bytes: int | None, device: str | None) -> Trace:
     if not Path(path).exists():
         raise UsageError(
-            f"{path}: there is no such file or shape: shapes are {', '.join(trace_ids())}"
+            f"{path}: there is no such file or shape: shapes are {', '.join(catalog.trace_ids())}"
         )
     require_file(Path(path))
     try:
@@ -175,7 +150,7 @@ def _open(path: str, damaged: str, span_bytes: int | None, device: str | None) -
 
 
 def _statistics(trace: Trace, name: str, idle_limit_s: float) -> dict[str, Any]:
-    with progress_bar(stays=False) as show:
+    with common.progress_bar(stays=False) as show:
         try:
             text = trace.statistics(idle_limit_s, progress=_progress(show, trace, name))
         except ValueError as error:
@@ -189,17 +164,17 @@ def _progress(show: Callable[[float, str], None], trace: Trace, name: str) -> Ca
     total = trace.ios
 
     def report(done: int) -> None:
-        show(done / total if total else 0.0, f"{name}: {number_text(done / 1e6, 2)} M I/Os")
+        show(done / total if total else 0.0, f"{name}: {words.number_text(done / 1e6, 2)} M I/Os")
 
     return report
 
 
-def _title(shape: TraceShape, scale: float) -> str:
-    scaled = "" if scale == 1 else f", scale {number_text(scale)}"
+def _title(shape: catalog.TraceShape, scale: float) -> str:
+    scaled = "" if scale == 1 else f", scale {words.number_text(scale)}"
     return f"{shape.description or shape.id}{scaled}"
 
 
-_known = partial(known_text, otherwise="-")
+_known = partial(words.known_text, otherwise="-")
 _DIRECTIONS = (("All", "all"), ("Reads", "reads"), ("Writes", "writes"))
 
 
@@ -223,7 +198,10 @@ def _print_totals(found: dict[str, Any], console: Console) -> None:
             continue
         moved = found[f"{name}_bytes"]
         table.add_row(
-            heading, f"{found[f'{name}s']:,}", number_text(moved / 1e9), number_text(moved / GIB)
+            heading,
+            f"{found[f'{name}s']:,}",
+            words.number_text(moved / 1e9),
+            words.number_text(moved / units.GIB),
         )
     console.print(table)
 
@@ -249,9 +227,9 @@ def _print_by_direction(found: dict[str, Any], console: Console) -> None:
     for heading, name in _DIRECTIONS:
         size = found["mean_bytes"][name]
         cells = [
-            _known(size, lambda count: amount_text(count / 1024, "KiB")),
+            _known(size, lambda count: words.amount_text(count / 1024, "KiB")),
             _known(found["sequential"]["pct"][name]),
-            size_text(footprint[name]),
+            words.size_text(footprint[name]),
         ]
         if service is not None:
             cells += [
@@ -268,22 +246,23 @@ def _print_depth(depth: dict[str, Any] | None, console: Console) -> None:
         return
     table = _table("Queue depth, %", *depth["pct"], "Mean", "Most")
     shares = (_known(share) for share in depth["pct"].values())
-    table.add_row("All", *shares, number_text(depth["mean"]), f"{depth['max']:,}")
+    table.add_row("All", *shares, words.number_text(depth["mean"]), f"{depth['max']:,}")
     console.print(table)
 
 
 def _print_time(found: dict[str, Any], console: Console) -> None:
     time, bursts, span = found["time"], found["bursts"], found["span"]
-    busy = "" if time["busy_s"] is None else f"{duration_text(time['busy_s'])} busy, "
+    busy = "" if time["busy_s"] is None else f"{words.duration_text(time['busy_s'])} busy, "
     ios = bursts["mean_ios"]
-    limit_ms = number_text(time["idle_limit_s"] * 1e3)
+    limit_ms = words.number_text(time["idle_limit_s"] * 1e3)
     console.print()
     for line in (
-        f"Takes {duration_text(time['duration_s'])}: {busy}{duration_text(time['idle_s'])} "
-        f"idle in {time['pauses']:,} pauses; limited to {limit_ms} ms each, "
-        f"{duration_text(time['idle_left_s'])} remain.",
+        f"Takes {words.duration_text(time['duration_s'])}: {busy}"
+        f"{words.duration_text(time['idle_s'])} idle in {time['pauses']:,} pauses; "
+        f"limited to {limit_ms} ms each, "
+        f"{words.duration_text(time['idle_left_s'])} remain.",
         f"{bursts['count']:,} bursts of {_known(ios)} I/Os; one {bursts['definition']}.",
-        f"Addresses: {size_text(span['bytes'])} from byte {span['first_byte']:,}. Footprints "
+        f"Addresses: {words.size_text(span['bytes'])} from byte {span['first_byte']:,}. Footprints "
         f"in grains of {found['footprint']['granularity_bytes'] // 1024:,} KiB.",
         f"Sequential: an I/O that {found['sequential']['definition']}.",
     ):
@@ -299,7 +278,7 @@ _GROUPS = {
 }
 
 
-def print_trace_check(rows: Sequence[TraceFigure], title: str, console: Console) -> None:
+def print_trace_check(rows: Sequence[traces.TraceFigure], title: str, console: Console) -> None:
     """Print the requested figures next to those of the trace."""
     console.print(Text(title, style="bold"), soft_wrap=True)
     table = _table("", "Asked", "Got", "Off, %", "")
@@ -310,9 +289,9 @@ def print_trace_check(rows: Sequence[TraceFigure], title: str, console: Console)
             table.add_row(Text(_GROUPS[group], style="italic"))
         table.add_row(
             f"  {_named(row.name)}",
-            number_text(row.asked, 4),
-            number_text(row.got, 4),
-            _known(row.off_pct, lambda off_pct: signed_text(round(off_pct, 2))),
+            words.number_text(row.asked, 4),
+            words.number_text(row.got, 4),
+            _known(row.off_pct, lambda off_pct: words.signed_text(round(off_pct, 2))),
             Text(row.note) if row.holds else Text("does not hold", style="red"),
         )
     table.columns[-1].justify = "left"
@@ -328,7 +307,7 @@ def _named(name: str) -> str:
     return f"{stem}, {_UNITS[unit]}" if stem else name
 
 
-def _verdict(rows: Sequence[TraceFigure]) -> Text:
+def _verdict(rows: Sequence[traces.TraceFigure]) -> Text:
     failed = sum(not row.holds for row in rows)
     if failed:
         return Text(f"{failed} of {len(rows)} figures do not hold", style="red")

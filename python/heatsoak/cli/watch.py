@@ -10,19 +10,7 @@ from rich.live import Live
 from heatsoak import system
 from heatsoak.analysis import analyze
 from heatsoak.bench.directories import default_directory
-from heatsoak.cli import completion
-from heatsoak.cli.common import (
-    EvidenceOption,
-    FailOnOption,
-    FormatOption,
-    LabelOption,
-    LimitOptions,
-    MetricsOption,
-    OutputOption,
-    PowerSensorOption,
-    seconds_between,
-    show_findings,
-)
+from heatsoak.cli import common, completion
 from heatsoak.errors import UsageError
 from heatsoak.output import LINE_INTERVAL_S, Console, print_err
 from heatsoak.output import lines as stacked
@@ -54,7 +42,7 @@ def watch_command(
         typer.Option(
             "--for",
             metavar="TIME",
-            parser=seconds_between(0.1),
+            parser=common.seconds_between(0.1),
             help="Stop automatically after 90s, 30m, 8h...",
         ),
     ] = None,
@@ -63,18 +51,18 @@ def watch_command(
         typer.Option(
             "--interval",
             metavar="TIME",
-            parser=seconds_between(0.01, 60),
+            parser=common.seconds_between(0.01, 60),
             show_default="100ms",
             help="How often the counters are read.",
         ),
     ] = 0.1,
-    power_sensor: PowerSensorOption = None,
-    metrics: MetricsOption = None,
-    labels: LabelOption = None,
-    output: OutputOption = None,
-    output_format: FormatOption = "text",
-    fail_on: FailOnOption = None,
-    evidence: EvidenceOption = False,
+    power_sensor: common.PowerSensorOption = None,
+    metrics: common.MetricsOption = None,
+    labels: common.LabelOption = None,
+    output: common.OutputOption = None,
+    output_format: common.FormatOption = "text",
+    fail_on: common.FailOnOption = None,
+    evidence: common.EvidenceOption = False,
 ) -> int:
     system.require_linux("heatsoak watch")
     # the readers of logs take a while to load, and every command loads this module
@@ -96,8 +84,8 @@ def watch_command(
     with serving(seen, metrics), _View(watch) as view:
         recording = watch.run(duration_s, view.draw)
     findings = analyze([recording])
-    show_findings(findings, [recording], output_format, evidence=evidence, paths=[directory])
-    return LimitOptions(fail_on).exit_code(findings)
+    common.show_findings(findings, [recording], output_format, evidence=evidence, paths=[directory])
+    return common.LimitOptions(fail_on).exit_code(findings)
 
 
 def _device(text: str, roots: Roots) -> DeviceInfo:

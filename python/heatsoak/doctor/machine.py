@@ -56,12 +56,14 @@ class Machine:
     @cached_property
     def spare(self) -> list[DeviceInfo]:
         """Those without partitions that nothing is seen to use: what a container may be given."""
+        from heatsoak.target.guard import users
         from heatsoak.target.guard.doubt import Doubt
-        from heatsoak.target.guard.users import mounts, structure, swaps
 
         def is_spare(info: DeviceInfo) -> bool:
             try:
-                return not any(look(info, self.roots) for look in (structure, mounts, swaps))
+                return not any(
+                    look(info, self.roots) for look in (users.structure, users.mounts, users.swaps)
+                )
             except Doubt:
                 return False
 

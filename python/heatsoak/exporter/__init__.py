@@ -12,24 +12,10 @@ from pathlib import Path
 from typing import IO, Literal
 
 from heatsoak.errors import UsageError
+from heatsoak.exporter import names, table
 from heatsoak.exporter.fioplot import fio_files
-from heatsoak.exporter.names import (
-    STANDARD_OUTPUT,
-    SUFFIXES,
-    ExportFormat,
-    is_directory,
-    kind_of,
-    recording_names,
-)
+from heatsoak.exporter.names import ExportFormat
 from heatsoak.exporter.openmetrics import check_clocks, write_openmetrics
-from heatsoak.exporter.table import (
-    count_rows,
-    long_table,
-    parquet_metadata,
-    sample_columns,
-    samples_of,
-    write_table,
-)
 from heatsoak.recording import Recording, require_creatable
 from heatsoak.recording.files import check_free, making, replacing, reporting_write_errors
 
@@ -74,22 +60,24 @@ def export(
     Raises UsageError for what cannot be written in this format, or already exists without `force`;
     ToolError if writing fails.
     """
-    kind = kind or kind_of(to)
+    kind = kind or names.kind_of(to)
     given = list({recording.path.resolve(): recording for recording in recordings}.values())
     if not given:
         raise UsageError("there is no recording to export")
-    named = dict(zip(recording_names(given), given, strict=True))
+    named = dict(zip(names.recording_names(given), given, strict=True))
     if kind is ExportFormat.OPENMETRICS:
         check_clocks(named)
-    if to == STANDARD_OUTPUT:
+    if to == names.STANDARD_OUTPUT:
         return [_to_standard_output(named, kind, truth=truth)]
     require_creatable(Path(to))
     if kind is ExportFormat.FIO_PLOT:
         return _fio_plot(named, Path(to), force=force)
     files: dict[Path, _Named] = {Path(to): named}
-    if is_directory(to, kind):
-        files = {Path(to) / (name + SUFFIXES[kind]): {name: one} for name, one in named.items()}
-    check_free(files, force=force, makes_directories=is_directory(to, kind))
+    if names.is_directory(to, kind):
+        files = {
+            Path(to) / (name + names.SUFFIXES[kind]): {name: one} for name, one in named.items()
+        }
+    check_free(files, force=force, makes_directories=names.is_directory(to, kind))
     return [_to_file(part, path, kind, truth=truth) for path, part in files.items()]
 
 
@@ -108,7 +96,7 @@ def _to_standard_output(named: _Named, kind: ExportFormat, *, truth: bool) -> Wr
     with reporting_write_errors("standard output"):
         rows = _write(named, out, kind, truth=truth)
         out.flush()
-    return Written(STANDARD_OUTPUT, _only(named), rows, 0)
+    return Written(names.STANDARD_OUTPUT, _only(named), rows, 0)
 
 
 def _write(named: _Named, to: IO[bytes], kind: ExportFormat, *, truth: bool) -> int:
@@ -116,11 +104,11 @@ def _write(named: _Named, to: IO[bytes], kind: ExportFormat, *, truth: bool) -> 
         return write_openmetrics(named, to, truth=truth)
     if len(named) == 1:
         (recording,) = named.values()
-        frame = samples_of(recording, sample_columns(recording, truth=truth))
+        frame = table.samples_of(recording, table.sample_columns(recording, truth=truth))
     else:
-        frame = long_table(named, truth=truth)
-    write_table(frame, to, kind, parquet_metadata(named))
-    return count_rows(list(named.values()))
+        frame = table.long_table(named, truth=truth)
+    table.write_table(frame, to, kind, table.parquet_metadata(named))
+    return table.count_rows(list(named.values()))
 
 
 def _fio_plot(named: _Named, directory: Path, *, force: bool) -> list[Written]:

@@ -16,8 +16,7 @@ from heatsoak.errors import UsageError
 from heatsoak.exporter.names import unused
 from heatsoak.exporter.table import sample_columns, utf8_label
 from heatsoak.output import printable
-from heatsoak.recording import Recording
-from heatsoak.recording.columns import FAMILIES, FIXED, Column, OpenMetricsFamily, column_of
+from heatsoak.recording import Recording, columns
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -41,10 +40,10 @@ _OWN_LABELS = (
 )
 
 
-def _metrics() -> dict[str, tuple[OpenMetricsFamily, list[Column]]]:
+def _metrics() -> dict[str, tuple[columns.OpenMetricsFamily, list[columns.Column]]]:
     """The metrics by name, each with the columns that are exported to it."""
-    found: dict[str, tuple[OpenMetricsFamily, list[Column]]] = {}
-    for column in (*FIXED.values(), *FAMILIES.values()):
+    found: dict[str, tuple[columns.OpenMetricsFamily, list[columns.Column]]] = {}
+    for column in (*columns.FIXED.values(), *columns.FAMILIES.values()):
         if (metric := column.metric) is not None:
             found.setdefault(metric.name, (metric, []))[1].append(column)
     return found
@@ -52,14 +51,14 @@ def _metrics() -> dict[str, tuple[OpenMetricsFamily, list[Column]]]:
 
 def labels_of(column: str) -> dict[str, str]:
     """Return the labels that distinguish a column within its metric."""
-    metric = column_of(column).metric
+    metric = columns.column_of(column).metric
     if metric is None or metric.label is None:
         return {}
     key, value = metric.label
     return {key: value or column.partition(".")[2]}
 
 
-def metric(family: OpenMetricsFamily, samples: Iterable[Sample]) -> "Metric":
+def metric(family: columns.OpenMetricsFamily, samples: Iterable[Sample]) -> "Metric":
     """Return a family with its samples."""
     from prometheus_client.core import Metric
 
@@ -70,7 +69,7 @@ def metric(family: OpenMetricsFamily, samples: Iterable[Sample]) -> "Metric":
     return made
 
 
-def _written(family: OpenMetricsFamily, labels: Mapping[str, str]) -> tuple[str, str]:
+def _written(family: columns.OpenMetricsFamily, labels: Mapping[str, str]) -> tuple[str, str]:
     """Return what comes before a family's first value, and a series' name with its labels."""
     made = metric(family, [(labels, 0.0)])
     from prometheus_client.openmetrics.exposition import generate_latest
@@ -94,7 +93,7 @@ def write_openmetrics(recordings: Mapping[str, Recording], file: IO[bytes], *, t
         has_head = False
         for name, recording in recordings.items():
             for column in sample_columns(recording, truth=truth):
-                if column_of(column) not in members:
+                if columns.column_of(column) not in members:
                     continue
                 for step, rows in _by_step(recording, column, family):
                     labels = {**shared[name], **labels_of(column)}
@@ -123,7 +122,7 @@ def check_clocks(recordings: Mapping[str, Recording]) -> None:
 
 
 def _by_step(
-    recording: Recording, column: str, metric: OpenMetricsFamily
+    recording: Recording, column: str, metric: columns.OpenMetricsFamily
 ) -> Iterator[tuple[str | None, pl.DataFrame]]:
     """Yield each step with its values: ``value`` and the time stamp ``unix_ms``, ascending."""
     begin_ms = 1000 * (recording.meta.started_unix_s or 0.0)

@@ -17,16 +17,13 @@ from typing import IO, Any
 import polars as pl
 
 import heatsoak
-from heatsoak import system
-from heatsoak.analysis import Findings, RecordingFindings, StepFindings
+from heatsoak import analysis, output, protocol, system
 from heatsoak.analysis.course import end_of
 from heatsoak.analysis.judge import read_and_judge
 from heatsoak.analysis.likeness import load_key
 from heatsoak.analysis.view import RecordingView, StepView
 from heatsoak.errors import UsageError
 from heatsoak.importer import divided
-from heatsoak.output import Progress, printable, utf8_text
-from heatsoak.protocol import REPETITIONS, Label, Observed, kind_of_condition, label_text
 from heatsoak.recording import META, Recording, is_being_written, require_writable
 from heatsoak.recording.columns import throttle_counters
 from heatsoak.recording.files import replacing
@@ -55,7 +52,7 @@ _COUNTERS = {"throttle_count": "throttle_count.", "throttle_s": "throttle_time_s
 _FIRMWARE_LABELS = ("firmware", "fw")
 
 
-def summaries_of(opened: RecordingView, found: RecordingFindings) -> list[dict[str, Any]]:
+def summaries_of(opened: RecordingView, found: analysis.RecordingFindings) -> list[dict[str, Any]]:
     """Return the rows of a judged recording, without `path`, `stamp` and `judged_by`."""
     recording, meta = opened.recording, opened.recording.meta
     whose = {"started_unix_s": meta.started_unix_s, **_drive(recording), **_setting(recording)}
@@ -97,12 +94,13 @@ def _setting(recording: Recording) -> dict[str, str]:
     }
 
 
-def _listed(labels: Mapping[str, Label], kind: str, without: tuple[str, ...] = ()) -> str:
-    return printable(
+def _listed(labels: Mapping[str, protocol.Label], kind: str, without: tuple[str, ...] = ()) -> str:
+    return output.printable(
         ", ".join(
-            f"{name} {label_text(value)}"
+            f"{name} {protocol.label_text(value)}"
             for name, value in sorted(labels.items())
-            if kind_of_condition(name) == kind and name not in (*without, *REPETITIONS)
+            if protocol.kind_of_condition(name) == kind
+            and name not in (*without, *protocol.REPETITIONS)
         )
     )
 
@@ -115,15 +113,15 @@ def _wear(recording: Recording) -> dict[str, Any]:
     }
 
 
-def _step(step: StepFindings, recording: Recording) -> dict[str, Any]:
+def _step(step: analysis.StepFindings, recording: Recording) -> dict[str, Any]:
     first = step.episodes[0] if step.episodes else None
     level = step.mean_mb_s if first is None else first.before_mb_s or first.before_iops
     name = step.step if step.round is None else step.step.removesuffix(f"/{step.round}")
     meta = recording.meta
     return {
-        "step": printable(name),
+        "step": output.printable(name),
         "round": step.round,
-        "workload": printable(step.workload),
+        "workload": output.printable(step.workload),
         "alike": load_key(meta.protocol, name, _listed(meta.conditions, "load")),
         "is_comparable": _is_comparable(step, recording),
         "duration_s": step.duration_s,
@@ -138,10 +136,14 @@ def _step(step: StepFindings, recording: Recording) -> dict[str, Any]:
     }
 
 
-def _is_comparable(step: StepFindings, recording: Recording) -> bool:
+def _is_comparable(step: analysis.StepFindings, recording: Recording) -> bool:
     meta = recording.meta
     for one in meta.protocol.workload_steps:
-        if one.name == step.step and isinstance(one, Observed) and (one.watched or one.rw is None):
+        if (
+            one.name == step.step
+            and isinstance(one, protocol.Observed)
+            and (one.watched or one.rw is None)
+        ):
             return False
     if (end := end_of(recording, step.step)) is not None:
         return end.data.get("was_done") is not False
@@ -163,7 +165,7 @@ def _measured(view: StepView, columns: Iterable[str]) -> dict[str, float | None]
 
 
 def _text(value: Any) -> str | None:
-    return printable(str(value).strip()) or None if value not in (None, "") else None
+    return output.printable(str(value).strip()) or None if value not in (None, "") else None
 
 
 #: The index of a directory, where no other name is given.
@@ -171,7 +173,10 @@ NAME = "history.parquet"
 #: Judging years of recordings takes hours: what is judged is written this often.
 _WRITE_AGAIN_S = 60.0
 #: What rows mean; another number judges all recordings again.
-_VERSION = f"{heatsoak.__version__}, findings {Findings.model_fields['schema_version'].default}, 1"
+_VERSION = (
+    f"{heatsoak.__version__}, findings "
+    f"{analysis.Findings.model_fields['schema_version'].default}, 1"
+)
 
 
 @dataclass
@@ -192,7 +197,10 @@ class Updated:
 
 
 def update(
-    directory: Path, index: Path, progress: Progress, on_damaged: Callable[[UsageError], None]
+    directory: Path,
+    index: Path,
+    progress: output.Progress,
+    on_damaged: Callable[[UsageError], None],
 ) -> Updated:
     """Bring the index of the recordings below `directory` up to date.
 
@@ -273,7 +281,7 @@ def recordings_below(directory: Path) -> Iterator[tuple[str, Path]]:
         if META in files:
             below.clear()
             path = Path(place)
-            yield utf8_text(path.relative_to(directory).as_posix()), path
+            yield output.utf8_text(path.relative_to(directory).as_posix()), path
 
 
 def _stamp(place: Path) -> str:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 from scipy.special import stdtr
 
-from heatsoak.analysis.comparison.linear import Design, Laws, weights_of
+from heatsoak.analysis.comparison import linear
 from heatsoak.analysis.series import Array
 from heatsoak.ranges import Range
 
@@ -92,7 +92,7 @@ class TrendFit:
             design[first:, self._first_sudden + number] = 1.0
         # years from the middle, so that the columns are of one size
         design[:, -1] = (days - days.mean()) / DAYS_A_YEAR
-        self._design = Design(design)
+        self._design = linear.Design(design)
         self._spare = len(days) - self._design.rank
 
     @property
@@ -229,7 +229,9 @@ class _Solved:
             + self._df * np.log(self._left)
         )
         left = self._left * self._wider**2
-        self.laws = Laws(self._at, self._inverse, left, weights_of(self._likely), self._df)
+        self.laws = linear.Laws(
+            self._at, self._inverse, left, linear.weights_of(self._likely), self._df
+        )
 
     def most_sudden(self, candidates: Numbers) -> tuple[float, int]:
         """Return how likely the clearest sudden change is by chance, and the day it begins with."""

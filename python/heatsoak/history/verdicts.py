@@ -9,13 +9,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from heatsoak import words
 from heatsoak.analysis.definitions import MIN_DROP, ONSET_LOSS
-from heatsoak.history.findings import History, HistoryChange, Series, TrendVerdict
-from heatsoak.history.queries import Days, Hashes, SettingNames, chosen_from
-from heatsoak.history.trend import Change as LogChange
-from heatsoak.history.trend import Numbers, TrendFit
+from heatsoak.history import findings, queries, trend
 from heatsoak.ranges import Range
-from heatsoak.words import counted, interval_text, percent_text, said, signed_text
 
 _DAY_S = 86400.0
 #: A factor of a billion: no drive changes as much.
@@ -36,18 +33,18 @@ class FittedSeries:
         is_known: whether `own` is beyond chance, among all series that are looked at.
     """
 
-    def __init__(self, about: dict[str, Any], days: Days) -> None:
+    def __init__(self, about: dict[str, Any], days: queries.Days) -> None:
         self._about = about
         self._days = days
         self._numbers = _numbered(days.setting), _numbered(days.version)
-        self._fit = TrendFit(days.day, days.rate, *self._numbers).with_sudden()
+        self._fit = trend.TrendFit(days.day, days.rate, *self._numbers).with_sudden()
         own = self._fit.own()
         self.own = own or self._fit.aged()
         self.is_whole = own is not None
         self.is_known = False
 
     @property
-    def verdict(self) -> TrendVerdict:
+    def verdict(self) -> findings.TrendVerdict:
         """Whether the drive is slower than it was."""
         if self.own is None:
             return "too-few"
@@ -57,12 +54,12 @@ class FittedSeries:
             return "faster"
         return "same" if self.own.of_log.low > math.log(1 - MIN_DROP) else "cannot-tell"
 
-    def series(self, names: SettingNames) -> Series:
+    def series(self, names: queries.SettingNames) -> findings.Series:
         """Return what the series shows."""
         about = {name: value for name, value in self._about.items() if name != "series"}
         verdict = self.verdict
         changes = self._changes(names)
-        found = Series(
+        found = findings.Series(
             **about,
             days=len(np.unique(self._days.day)),
             first=_date(self._days.day[0]),
@@ -78,15 +75,15 @@ class FittedSeries:
         )
         return found.model_copy(update={"text": text_of(found, is_whole=self.is_whole)})
 
-    def _level(self) -> LogChange | None:
+    def _level(self) -> trend.Change | None:
         """The change of the level before the first episode."""
         days = self._days
         if not np.isfinite(days.level).all():
             return None
-        fit = TrendFit(days.day, days.level, *self._numbers, self._fit.sudden)
+        fit = trend.TrendFit(days.day, days.level, *self._numbers, self._fit.sudden)
         return fit.own() if self.is_whole else fit.aged()
 
-    def _since(self, changes: Sequence[HistoryChange]) -> HistoryChange | None:
+    def _since(self, changes: Sequence[findings.HistoryChange]) -> findings.HistoryChange | None:
         """The firmware, or the sudden change, that accounts for more than half of the change."""
         total = _percent(self.own)
         if total is None or not self.is_whole:
@@ -102,7 +99,7 @@ class FittedSeries:
         ]
         return changes[max(found)[1]] if found else None
 
-    def _changes(self, names: SettingNames) -> list[HistoryChange]:
+    def _changes(self, names: queries.SettingNames) -> list[findings.HistoryChange]:
         """The first day of each other setting, firmware and, of unknown cause, level."""
         days = self._days
         found = []
@@ -124,7 +121,7 @@ class FittedSeries:
         return sorted(found, key=lambda change: change.date)
 
 
-def with_opposites(series: Sequence[Series]) -> list[Series]:
+def with_opposites(series: Sequence[findings.Series]) -> list[findings.Series]:
     """Return the series with sudden changes that look as if two drives had been swapped."""
     sudden = [(one, change) for one in series for change in one.changes if change.kind == "sudden"]
     found: dict[int, str] = {}
@@ -134,7 +131,12 @@ def with_opposites(series: Sequence[Series]) -> list[Series]:
     return [_with_opposites(one, found) if found else one for one in series]
 
 
-def _is_opposite(one: Series, here: HistoryChange, other: Series, there: HistoryChange) -> bool:
+def _is_opposite(
+    one: findings.Series,
+    here: findings.HistoryChange,
+    other: findings.Series,
+    there: findings.HistoryChange,
+) -> bool:
     same = all(getattr(one, key) == getattr(other, key) for key in _SAME_LOAD)
     if not same or one.drive == other.drive:
         return False
@@ -151,7 +153,7 @@ def _log(pct: float) -> float:
     return math.log1p(max(pct, -99.999) / 100)
 
 
-def _with_opposites(one: Series, found: Mapping[int, str]) -> Series:
+def _with_opposites(one: findings.Series, found: Mapping[int, str]) -> findings.Series:
     changes = [
         change.model_copy(update={"opposite": found.get(id(change))}) for change in one.changes
     ]
@@ -164,13 +166,13 @@ def _with_opposites(one: Series, found: Mapping[int, str]) -> Series:
     return one.model_copy(update={"changes": changes, "since": since, "text": text})
 
 
-def _numbered(values: Hashes) -> Numbers:
+def _numbered(values: queries.Hashes) -> trend.Numbers:
     """The values numbered from 0 in the order of their first appearance."""
     _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse]
 
 
-def _first_days(numbers: Numbers) -> list[int]:
+def _first_days(numbers: trend.Numbers) -> list[int]:
     """Where each number but the first appears first."""
     _, first = np.unique(numbers, return_index=True)
     return sorted(first.tolist())[1:]
@@ -182,11 +184,13 @@ def _change(
     before: str,
     after: str,
     effect: Range | None,
-) -> HistoryChange:
-    return HistoryChange(date=_date(day), kind=kind, before=before, after=after, effect=effect)
+) -> findings.HistoryChange:
+    return findings.HistoryChange(
+        date=_date(day), kind=kind, before=before, after=after, effect=effect
+    )
 
 
-def _percent(change: LogChange | None) -> Range | None:
+def _percent(change: trend.Change | None) -> Range | None:
     if change is None:
         return None
     # an interval of few days may end beyond all numbers
@@ -212,30 +216,30 @@ def judge_together(fitted: Sequence[FittedSeries]) -> None:
         fitted[number].is_known = True
 
 
-def drive_text(series: Series) -> str:
+def drive_text(series: findings.Series) -> str:
     """Return how a drive is named: ``"S1234 (Samsung 990 PRO)"``."""
     if series.serial is None or series.model is None:
-        return said(series.drive)
-    return f"{said(series.serial)} ({said(series.model)})"
+        return words.said(series.drive)
+    return f"{words.said(series.serial)} ({words.said(series.model)})"
 
 
-def workload_text(series: Series) -> str:
+def workload_text(series: findings.Series) -> str:
     """Return how a workload is named in a sentence: its kind, before the sizes."""
-    return said(series.workload.partition(",")[0] or series.step)
+    return words.said(series.workload.partition(",")[0] or series.step)
 
 
-def text_of(series: Series, *, is_whole: bool) -> str:
+def text_of(series: findings.Series, *, is_whole: bool) -> str:
     """Return the answer for a series; `is_whole` if its change includes that of firmware."""
     subject = f"{drive_text(series)}: {workload_text(series)}"
     if series.change is None:
-        days = counted(series.days, "day")
+        days = words.counted(series.days, "day")
         return f"{subject} was recorded on {days}: too few to tell whether it is slower"
     then = _then(series)
     change = series.change.rounded(1)
-    ends = interval_text(change, "%", signed=True)
+    ends = words.interval_text(change, "%", signed=True)
     if series.verdict in ("slower", "faster"):
         size = change.size
-        by = f"{percent_text(size.mid)} {series.verdict} ({interval_text(size)})"
+        by = f"{words.percent_text(size.mid)} {series.verdict} ({words.interval_text(size)})"
         text = f"{subject} is {by} than {then}{_why(series)}"
     elif series.verdict == "same":
         text = f"{subject} is not {_slower(series.change.low)} than {then} ({ends})"
@@ -246,11 +250,11 @@ def text_of(series: Series, *, is_whole: bool) -> str:
     return text
 
 
-def _why(series: Series) -> str:
+def _why(series: findings.Series) -> str:
     if (since := series.since) is not None:
         if since.kind == "sudden":
             return f"; suddenly, since {since.date}, for a reason that was not recorded"
-        return f"; since firmware {said(since.after)} ({since.date})"
+        return f"; since firmware {words.said(since.after)} ({since.date})"
     year, level = series.per_year, series.level_change
     if year is not None and year.has_sign:
         text = "; gradually"
@@ -263,7 +267,7 @@ def _why(series: Series) -> str:
     return text
 
 
-def _then(series: Series) -> str:
+def _then(series: findings.Series) -> str:
     if (series.first.year, series.first.month) == (series.last.year, series.last.month):
         return f"on {series.first}"
     return f"in {series.first:%B %Y}"
@@ -272,14 +276,14 @@ def _then(series: Series) -> str:
 def _slower(low_pct: float) -> str:
     """What is excluded: as much slower as the lower end of a change, or at all."""
     loss = round(-low_pct, 1)
-    return f"more than {percent_text(loss)} slower" if loss > 0 else "slower"
+    return f"more than {words.percent_text(loss)} slower" if loss > 0 else "slower"
 
 
 def _signed(pct: float) -> str:
-    return signed_text(round(pct, 1))
+    return words.signed_text(round(pct, 1))
 
 
-def answer_of(series: Sequence[Series]) -> tuple[Literal["yes", "no", "cannot-tell"], str]:
+def answer_of(series: Sequence[findings.Series]) -> tuple[Literal["yes", "no", "cannot-tell"], str]:
     """Return the answer of all: the worst drive's sentence, and how many more there are."""
     slower = [one for one in series if one.verdict == "slower"]
     drives = len({one.drive for one in series})
@@ -306,7 +310,7 @@ def answer_of(series: Sequence[Series]) -> tuple[Literal["yes", "no", "cannot-te
     return "no", f"{is_} {excluded} than it was, in {len(series)} workloads"
 
 
-_ORDER: tuple[TrendVerdict, ...] = ("slower", "cannot-tell", "same", "faster", "too-few")
+_ORDER: tuple[findings.TrendVerdict, ...] = ("slower", "cannot-tell", "same", "faster", "too-few")
 
 
 def history(
@@ -315,19 +319,19 @@ def history(
     drive: str | None = None,
     workload: str | None = None,
     since: datetime.date | None = None,
-) -> History:
+) -> findings.History:
     """Return what the summaries in `index` show, of one drive, workload and time if given.
 
     `drive` is a serial or model, `workload` a step's name or words of its description. Raises
     UsageError if nothing is left, or `index` is not an index.
     """
-    chosen = chosen_from(index, drive, workload, since)
+    chosen = queries.chosen_from(index, drive, workload, since)
     fitted = [FittedSeries(one, part) for one, part in zip(chosen.about, chosen.days, strict=True)]
     judge_together(fitted)
     series = with_opposites([one.series(chosen.names) for one in fitted])
     series.sort(key=lambda one: (_ORDER.index(one.verdict), one.change.mid if one.change else 0.0))
     slower, sentence = answer_of(series)
-    return History(
+    return findings.History(
         slower=slower,
         sentence=sentence,
         recordings=chosen.recordings,

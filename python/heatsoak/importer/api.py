@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 import polars as pl
 
-from heatsoak.errors import HeatsoakError, UsageError, suggestion
+from heatsoak import errors, recording
 from heatsoak.importer.frames import intervals
 from heatsoak.importer.join import join
 from heatsoak.importer.log import Log, Options, Remark, nothing_to_shift
@@ -25,7 +25,6 @@ from heatsoak.importer.source import MAX_RUNS, Source, UnknownFormatError
 from heatsoak.importer.stretches import divided, with_stretches
 from heatsoak.output import Progress
 from heatsoak.protocol import Conditions, Observed
-from heatsoak.recording import META, InMemoryRecording, Recording, find_recordings, schema_of
 from heatsoak.recording.columns import FAMILIES, FIXED, TEMPERATURES, column_of
 from heatsoak.recording.meta import LONGEST_S
 from heatsoak.recording.reader import cleaned
@@ -48,7 +47,7 @@ def import_files(
     shift_s: float | None = None,
     joins: bool = True,
     progress: Progress | None = None,
-) -> list[InMemoryRecording]:
+) -> list[recording.InMemoryRecording]:
     """Return a recording for each run in the files, held in memory.
 
     A directory stands for the files in it, and below it, that some reader knows. With `joins`,
@@ -65,7 +64,7 @@ def import_files(
     if not with_samples:
         source = logs[0].source
         why = "; ".join(remark.text.removeprefix(f"{source}: ") for remark in logs[0].remarks)
-        raise UsageError(f"{source}: holds no samples{': ' if why else ''}{why}")
+        raise errors.UsageError(f"{source}: holds no samples{': ' if why else ''}{why}")
     return [to_recording(with_stretches(log), conditions or {}) for log in with_samples]
 
 
@@ -76,9 +75,9 @@ def open_all(
     shift_s: float | None = None,
     joins: bool = True,
     progress: Progress | None = None,
-    on_broken: Callable[[UsageError], None] | None = None,
+    on_broken: Callable[[errors.UsageError], None] | None = None,
     damaged: bool = False,
-) -> list[Recording]:
+) -> list[recording.Recording]:
     """Return the recordings at `paths`, and those that other tools' logs there are.
 
     All logs are taken together, as :func:`import_files` does. Raises UsageError as it does, and
@@ -86,11 +85,11 @@ def open_all(
     `damaged` is as there.
     """
     options = options or Options()
-    recordings: list[Recording] = []
+    recordings: list[recording.Recording] = []
     logs = [path for path in paths if not _holds_recordings(path)]
     for path in paths:
         if path not in logs:
-            recordings += map(divided, find_recordings(path, on_broken, damaged=damaged))
+            recordings += map(divided, recording.find_recordings(path, on_broken, damaged=damaged))
     if logs:
         recordings += import_files(logs, options, shift_s=shift_s, joins=joins, progress=progress)
     else:
@@ -98,7 +97,7 @@ def open_all(
         if shift_s is not None:
             raise nothing_to_shift(shift_s, "a recording is no such log")
         if not joins:
-            raise UsageError(
+            raise errors.UsageError(
                 "--separate: keeps other tools' logs apart, and a recording is none: leave it out"
             )
     return recordings
@@ -107,13 +106,15 @@ def open_all(
 def _holds_recordings(path: Path) -> bool:
     """Whether `path` is a recording, part of one, or a directory of some."""
     if path.is_dir():
-        return next(path.rglob(META), None) is not None
-    return path.name == META or (path.parent / META).exists() or not path.exists()
+        return next(path.rglob(recording.META), None) is not None
+    return (
+        path.name == recording.META or (path.parent / recording.META).exists() or not path.exists()
+    )
 
 
 def _sources(path: Path) -> list[Source]:
     if not path.exists():
-        raise UsageError(f"{path}: there is no such file or directory")
+        raise errors.UsageError(f"{path}: there is no such file or directory")
     if not path.is_dir():
         return [Source.of_path(path)]
     files = [(file, file.relative_to(path).parts) for file in sorted(path.rglob("*"))]
@@ -141,7 +142,7 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
                 continue
             logs += [thinned(log) for log in read(source, options)]
             taken |= {digest: source.name} if digest else {}
-        except UsageError as error:
+        except errors.UsageError as error:
             if not path.is_dir():
                 raise
             why = str(error).removeprefix(f"{source.name}: ")
@@ -158,7 +159,7 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
         left_out.append(f"{count} more for other reasons")
     if not logs:
         why = "; ".join(left_out) or "there is no file in it"
-        raise UsageError(f"{names}: nothing can be imported: {why}")
+        raise errors.UsageError(f"{names}: nothing can be imported: {why}")
     options.require_used(names)
     return [logs[0].with_remarks(*(Remark(f"left out: {why}") for why in left_out)), *logs[1:]]
 
@@ -187,7 +188,7 @@ def read(source: Source, options: Options | None = None) -> list[Log]:
     reader = detect(source)
     try:
         logs = reader.read(source, options)
-    except HeatsoakError:
+    except errors.HeatsoakError:
         raise
     except Exception as error:
         # whatever a file makes a reader do, whoever imports it gets one line that names it
@@ -223,7 +224,7 @@ def _parts_of(source: Source) -> tuple[dict[str, Source], bool]:
 def _known(source: Source) -> "Format | None":
     try:
         return detect(source)
-    except UsageError:
+    except errors.UsageError:
         return None
 
 
@@ -234,12 +235,12 @@ def detect(source: Source) -> "Format":
 
     if not source.head:
         raise source.error("is empty")
-    refusal: UsageError | None = None
+    refusal: errors.UsageError | None = None
     for reader in FORMATS:
         try:
             if reader.recognises(source):
                 return reader
-        except UsageError as error:  # no text; another reader may know these bytes
+        except errors.UsageError as error:  # no text; another reader may know these bytes
             refusal = refusal or error
     if refusal is not None:
         raise UnknownFormatError(str(refusal))
@@ -252,7 +253,7 @@ def detect(source: Source) -> "Format":
 
 def recording_of_frame(
     frame: pl.DataFrame, name: str, conditions: Conditions, drive: Mapping[str, Any]
-) -> InMemoryRecording:
+) -> recording.InMemoryRecording:
     """Return samples in a recording's columns as a recording, with stretches of load as its steps.
 
     `name` is what it is called among others; `drive` what is known of the drive's identity. `t_s`
@@ -261,31 +262,39 @@ def recording_of_frame(
     the column, for one that a recording does not have, or of the wrong type.
     """
     if not isinstance(frame, pl.DataFrame):
-        raise UsageError(f"a frame has to be a polars DataFrame, not a {type(frame).__name__}")
+        raise errors.UsageError(
+            f"a frame has to be a polars DataFrame, not a {type(frame).__name__}"
+        )
     columns = frame.columns
     for column in columns:
         _require_known(column)
     if "t_s" not in columns:
-        raise UsageError("the frame has no column t_s: the end of each sample's interval, in s")
-    schema = schema_of(columns)
+        raise errors.UsageError(
+            "the frame has no column t_s: the end of each sample's interval, in s"
+        )
+    schema = recording.schema_of(columns)
     if not schema.keys() - {"t_s", "step", "interval_s"}:
-        raise UsageError(
+        raise errors.UsageError(
             "the frame has nothing measured beside t_s: it needs columns such as read_bw_mb_s or "
             "temp_c.composite"
         )
     for column, dtype in schema.items():
         given = frame.schema[column]
         if not (given in (dtype, pl.Null) or (dtype.is_numeric() and given.is_numeric())):
-            raise UsageError(f"the frame's column {column} is {given}: it has to be {dtype()}")
+            raise errors.UsageError(
+                f"the frame's column {column} is {given}: it has to be {dtype()}"
+            )
     if frame.is_empty():
-        raise UsageError("the frame has no rows: there is nothing in it to judge")
+        raise errors.UsageError("the frame has no rows: there is nothing in it to judge")
     times = frame["t_s"].cast(pl.Float64).to_numpy()
     unknown = int(np.sum(~np.isfinite(times)))
     if unknown:
-        raise UsageError(f"the frame's column t_s has {unknown} rows without a time: drop them")
+        raise errors.UsageError(
+            f"the frame's column t_s has {unknown} rows without a time: drop them"
+        )
     if (most_s := float(np.max(np.abs(times)))) > LONGEST_S:
         reached = amount_text(most_s, "s")
-        raise UsageError(
+        raise errors.UsageError(
             f"the frame's column t_s reaches {reached}: count it from the recording's start"
         )
     samples = cleaned(frame.lazy(), schema).collect()
@@ -306,8 +315,8 @@ def _require_known(name: str) -> None:
         if name.startswith(TEMPERATURES.partition("_")[0]):
             near = f" (did you mean '{TEMPERATURES}composite'?)"
         else:
-            near = suggestion(name, [*FIXED, *(f"{prefix}NAME" for prefix in FAMILIES)])
-        raise UsageError(
+            near = errors.suggestion(name, [*FIXED, *(f"{prefix}NAME" for prefix in FAMILIES)])
+        raise errors.UsageError(
             f"the frame's column {name} is not one of a recording{near}: rename or leave it out"
         ) from None
 
@@ -316,11 +325,14 @@ def _identity(drive: Mapping[str, Any]) -> dict[str, Any]:
     types: dict[str, type] = {"model": str, "serial": str, "path": str, "size_bytes": int}
     for key, value in drive.items():
         if key not in types:
-            raise UsageError(
-                f"drive: {key} is not known of a drive{suggestion(key, types)}: {', '.join(types)}"
+            raise errors.UsageError(
+                f"drive: {key} is not known of a drive{errors.suggestion(key, types)}: "
+                f"{', '.join(types)}"
             )
         if not isinstance(value, types[key]) or isinstance(value, bool):
-            raise UsageError(f"drive: {key} is {value!r}: it has to be {types[key].__name__}")
+            raise errors.UsageError(
+                f"drive: {key} is {value!r}: it has to be {types[key].__name__}"
+            )
     return dict(drive)
 
 
@@ -345,7 +357,7 @@ def parts_of(source: Source) -> tuple[dict[str, Source], bool]:
     """
     try:
         lines = [line for line in source.head_lines if line.strip()]
-    except UsageError:  # no text
+    except errors.UsageError:  # no text
         return {}, False
     head = _HEAD.fullmatch(lines[0].strip()) if lines else None
     labelled = _prefixed if head is None else _under_heads

@@ -17,9 +17,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from heatsoak.importer.frames import RATES, Array, build, moved, rated, spans_of, ways_of
+from heatsoak.importer import frames, recordings
 from heatsoak.importer.log import Clock, Log, Options, Remark
-from heatsoak.importer.recordings import FALL_S, MOST, directed
 from heatsoak.importer.runs import MIN_SHARE
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables import DISK, unit_remark
@@ -106,7 +105,7 @@ class DeviceRows:
         return np.asarray(~np.nan_to_num(counts).any(axis=0))
 
     @cached_property
-    def values(self) -> dict[str, Array]:
+    def values(self) -> dict[str, frames.Array]:
         """Its columns; no rows can be added afterwards."""
         return {name: np.frombuffer(column, dtype=float) for name, column in self.columns.items()}
 
@@ -125,8 +124,8 @@ class Reports:
         is_cut: whether devices may be missing from the last report for another reason.
     """
 
-    ends_s: Array
-    interval_s: Array
+    ends_s: frames.Array
+    interval_s: frames.Array
     numbers: Sequence[int] | NDArray[np.int64]
     clock: Clock = "none"
     start_unix_s: float | None = None
@@ -311,13 +310,13 @@ class Devices:
             remarks.append(Remark(text, True))
         if not there[kept].all():
             told_s = columns["t_s"][there[kept]]
-            is_long = bool((np.diff(told_s) > FALL_S).any()) and not reports.omits_idle
+            is_long = bool((np.diff(told_s) > recordings.FALL_S).any()) and not reports.omits_idle
             text = f"reports without {name}: taken as idle, as with iostat -z"
             remarks.append(Remark(text, is_long, ("rate",)))
         log = Log(
             format=format,
             source=self._source.name,
-            samples=build(columns),
+            samples=frames.build(columns),
             clock=reports.clock,
             start_unix_s=None if reports.start_unix_s is None else reports.start_unix_s + start_s,
             steps=(Observed(name="load"),),
@@ -325,7 +324,7 @@ class Devices:
             drive={"path": path} if (path := self._path_of(name)) else {},
             remarks=tuple(remarks),
         )
-        return directed(log)
+        return recordings.directed(log)
 
 
 def is_disk(name: str) -> bool:
@@ -362,9 +361,9 @@ def is_part(name: str, names: Container[str]) -> bool:
     return base[-1:] in ("p", "s") and base[:-1] in names
 
 
-def _moved(rows: DeviceRows) -> Array:
+def _moved(rows: DeviceRows) -> frames.Array:
     """Its throughput in each of its reports, in any unit; 0 where it is not known."""
-    known = [np.nan_to_num(rows.values[n]) for n in ways_of("bw_mb_s") if n in rows.values]
+    known = [np.nan_to_num(rows.values[n]) for n in frames.ways_of("bw_mb_s") if n in rows.values]
     return np.maximum(sum(known, start=np.zeros(len(rows.reports))), 0.0)
 
 
@@ -372,19 +371,21 @@ def _load(rows: DeviceRows, numbers: NDArray[np.int64]) -> float:
     """Its bytes in these reports, in any unit; its I/Os where a log has no bytes."""
     counted = np.isin(rows.numbers, numbers)
     for quantity, scale in (("bw_mb_s", 1.0), ("iops", 1e-3)):
-        names = (*ways_of(quantity), f"discard_{quantity}")
+        names = (*frames.ways_of(quantity), f"discard_{quantity}")
         columns = [rows.values[name] for name in names if name in rows.values]
         if columns:
             every = np.concatenate(columns)
             with np.errstate(invalid="ignore"):
-                possible = (every >= 0) & (every <= MOST[quantity])
+                possible = (every >= 0) & (every <= recordings.MOST[quantity])
             return float(every[possible & np.tile(counted, len(columns))].sum()) * scale
     return 0.0
 
 
 def _moves(columns: Mapping[str, Any]) -> bool:
     return any(
-        np.nan_to_num(values).any() for name, values in columns.items() if name.endswith(RATES)
+        np.nan_to_num(values).any()
+        for name, values in columns.items()
+        if name.endswith(frames.RATES)
     )
 
 
@@ -411,14 +412,14 @@ def with_other_drives(logs: Sequence[Log], drives: Iterable[Log]) -> list[Log]:
     return [_beside(log, others) if log.has_any("bw_mb_s") else log for log in logs]
 
 
-def _spans(log: Log) -> tuple[pl.DataFrame, Array, Array, Array]:
+def _spans(log: Log) -> tuple[pl.DataFrame, frames.Array, frames.Array, frames.Array]:
     """The samples that have a rate, when each begins and ends by the clock, and its MB/s."""
-    seen = rated(log.samples)
-    begins_s, ends_s = (times_s + (log.start_unix_s or 0.0) for times_s in spans_of(seen))
-    return seen, begins_s, ends_s, moved(seen)
+    seen = frames.rated(log.samples)
+    begins_s, ends_s = (times_s + (log.start_unix_s or 0.0) for times_s in frames.spans_of(seen))
+    return seen, begins_s, ends_s, frames.moved(seen)
 
 
-def _beside(log: Log, drives: Iterable[tuple[Array, Array]]) -> Log:
+def _beside(log: Log, drives: Iterable[tuple[frames.Array, frames.Array]]) -> Log:
     seen, begins_s, ends_s, own_mb_s = _spans(log)
     all_mb = sum(np.interp(ends_s, *each) - np.interp(begins_s, *each) for each in drives)
     with np.errstate(divide="ignore", invalid="ignore"):

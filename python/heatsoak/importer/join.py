@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from heatsoak import words
 from heatsoak.importer.block_devices import OTHER_DRIVES
 from heatsoak.importer.frames import rated, spans_of
 from heatsoak.importer.log import Log, Remark, nothing_to_shift
 from heatsoak.importer.stretches import rates, without_ragged_edges
 from heatsoak.recording import schema_of
-from heatsoak.words import amount_text, listed, signed_text
 
 _LOADED = ("bw_mb_s", "iops", "lat_us", "lat_p50_us", "lat_p99_us", "lat_p999_us", "lat_max_us")
 #: Columns that only the leading log may have.
@@ -240,7 +240,10 @@ def _in_bytes(log: Log) -> bool:
 
 
 def _rate(log: Log, value: float) -> str:
-    return f"{amount_text(value, 'MB/s' if _in_bytes(log) else 'IOPS')} ({Path(log.source).name})"
+    return (
+        f"{words.amount_text(value, 'MB/s' if _in_bytes(log) else 'IOPS')} "
+        f"({Path(log.source).name})"
+    )
 
 
 # --- one log beside another ----------------------------------------------------------------------
@@ -288,7 +291,7 @@ def _beside(joined: Log, leader: Log, other: Log, alignment: Alignment) -> Log:
     remarks = [*own, Remark(text)]
     if dropped:
         kinds = {next(k for end, k in _KINDS.items() if name.endswith(end)) for name in dropped}
-        what = listed([kind for kind in _KINDS.values() if kind in kinds])
+        what = words.listed([kind for kind in _KINDS.values() if kind in kinds])
         remarks.append(Remark(f"{source}: left out in favour of finer or equal ones: {what}"))
     sensors = [
         sensor.model_copy(update={"columns": [renamed.get(name, name) for name in sensor.columns]})
@@ -354,7 +357,7 @@ def alignment_of(leader: Log, other: Log, shift_s: float | None) -> Alignment | 
     `shift_s` is what the user says instead.
     """
     if shift_s is not None:
-        shifted = f"shifted by {signed_text(shift_s, 6)} s"
+        shifted = f"shifted by {words.signed_text(shift_s, 6)} s"
         if _overlap(leader, other, shift_s):
             return Alignment(shift_s, f"{shifted}, as asked")
         return f"{shifted} {APART}"

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import polars as pl
 
+from heatsoak import recording
 from heatsoak.errors import UsageError
 from heatsoak.importer.frames import RATES, ways_of
 from heatsoak.protocol import Conditions, Observed
-from heatsoak.recording import UNREAD, SensorMeta, Touched
 
 #: What the time stamps of a log count from: the epoch (UTC), a wall clock in an unknown zone (taken
 #: as if it were UTC), or only the start of the log.
@@ -37,7 +37,7 @@ class Remark:
 
     text: str
     doubt: bool = False
-    touches: tuple[Touched, ...] = UNREAD
+    touches: tuple[recording.Touched, ...] = recording.UNREAD
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Log:
     drive: dict[str, Any] = field(default_factory=dict)
     conditions: Conditions = field(default_factory=dict)
     tools: dict[str, str] = field(default_factory=dict)
-    sensors: tuple[SensorMeta, ...] = ()
+    sensors: tuple[recording.SensorMeta, ...] = ()
     remarks: tuple[Remark, ...] = ()
     details: dict[str, Any] = field(default_factory=dict)
     duration_s: float | None = None

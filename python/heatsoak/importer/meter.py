@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 
 from heatsoak.errors import UsageError
+from heatsoak.importer import join
 from heatsoak.importer.api import read
-from heatsoak.importer.join import Alignment, alignment_of, with_steps
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.recordings import event_of
 from heatsoak.importer.source import Source
@@ -113,7 +113,7 @@ def _power_logs(file: Path, options: Options) -> list[Log]:
 
 def _beside(
     recording: Recording, logs: Sequence[Log], shift_s: float | None
-) -> list[tuple[Log, Alignment]] | str:
+) -> list[tuple[Log, join.Alignment]] | str:
     """The meter's runs of a recording's time, and their alignment; or why there are none."""
     began = recording.meta.started_unix_s
     own = Log(
@@ -123,15 +123,15 @@ def _beside(
         clock="none" if began is None else "utc",
         start_unix_s=began,
     )
-    found = [(log, alignment_of(own, log, shift_s)) for log in logs]
-    sure = [(log, how) for log, how in found if isinstance(how, Alignment)]
+    found = [(log, join.alignment_of(own, log, shift_s)) for log in logs]
+    sure = [(log, how) for log, how in found if isinstance(how, join.Alignment)]
     if not sure:
         return next(how for _, how in found if isinstance(how, str))
     reached = [(log, how) for log, how in sure if not _readings(recording, log, how).is_empty()]
     return reached or "they do not overlap in time"
 
 
-def _readings(recording: Recording, log: Log, how: Alignment) -> pl.DataFrame:
+def _readings(recording: Recording, log: Log, how: join.Alignment) -> pl.DataFrame:
     end_s = float(recording.samples(["t_s"])["t_s"][-1])
     moved = log.samples.with_columns(pl.col("t_s") + how.shift_s)
     # a recording's time begins at 0
@@ -139,12 +139,12 @@ def _readings(recording: Recording, log: Log, how: Alignment) -> pl.DataFrame:
 
 
 def _with_power(
-    recording: Recording, name: str, found: Sequence[tuple[Log, Alignment]]
+    recording: Recording, name: str, found: Sequence[tuple[Log, join.Alignment]]
 ) -> InMemoryRecording:
     old = recording.samples()
     had_power = "power_w" in old.columns and old["power_w"].count() > 0
     readings = pl.concat([_readings(recording, log, how) for log, how in found]).sort("t_s")
-    readings = with_steps(readings, old)
+    readings = join.with_steps(readings, old)
     samples = pl.concat([old.drop("power_w", strict=False), readings], how="diagonal_relaxed").sort(
         "t_s", maintain_order=True
     )

@@ -9,11 +9,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsoak.importer.frames import Array, intervals, spread
+from heatsoak.importer import frames, runs
 from heatsoak.importer.log import Log, Remark
 from heatsoak.importer.readings import COUNTED, Reading, Readings, TemperatureHistory, ToldDrive
 from heatsoak.importer.reports import stated_interval
-from heatsoak.importer.runs import Rows, is_in_no_order, logs_of
 from heatsoak.importer.source import MAX_RUNS
 from heatsoak.importer.tables.rows import wanted_drives
 from heatsoak.importer.timestamps import Times, read_times
@@ -108,7 +107,7 @@ def _of_device(
         lost = len(taken) - len(kept)
         text = f"{lost} of {len(taken)} readings have no time that can be read: left out"
         remarks.append(Remark(f"{name}: {text}", doubt=True))
-    if is_in_no_order(times.t_s[kept]):
+    if runs.is_in_no_order(times.t_s[kept]):
         remarks.append(Remark(f"{name}: its readings were not in order of time; they were sorted"))
         kept = kept[np.argsort(times.t_s[kept], kind="stable")]
     taken, times = [taken[index] for index in kept], replace(times, t_s=times.t_s[kept])
@@ -194,11 +193,11 @@ def _times(readings: Readings, taken: list[Reading], remarks: list[Remark]) -> t
 
 
 def _all_times(
-    t_s: Array,
+    t_s: frames.Array,
     stamped: NDArray[np.bool_],
     given_s: float | None,
     doubt: Callable[[str], None],
-) -> tuple[Array, bool]:
+) -> tuple[frames.Array, bool]:
     """Return the times of all readings, where some have none or all the same; whether known.
 
     A reading whose time cannot be read gets none.
@@ -229,7 +228,7 @@ def _all_times(
     return np.where(lacking, evened, t_s), True
 
 
-def _evenly(t_s: Array) -> Array:
+def _evenly(t_s: frames.Array) -> frames.Array:
     """Return times whose fractions were cut off, spread as a steady loop would have had them.
 
     They stay as they are where they have fractions, are far apart, or follow no steady beat; but
@@ -249,7 +248,7 @@ def _evenly(t_s: Array) -> Array:
     unit_s = 60.0 if np.all((t_s - t_s[0]) % 60.0 == 0) else 1.0
     if float(off.max() - off.min()) <= 1.5 * unit_s:
         return np.asarray(t_s[0] + beat * index)
-    return spread(t_s, unit_s)
+    return frames.spread(t_s, unit_s)
 
 
 # --- logs ---
@@ -265,7 +264,7 @@ def _logs(
         raise readings.source.error(f"has a clock that goes back {len(marks)} times")
     t_s = np.concatenate([_evenly(run) for run in np.split(times.t_s - first, marks)])
     evened = not np.array_equal(t_s, times.t_s - first)
-    columns: dict[str, Array] = {}
+    columns: dict[str, frames.Array] = {}
     for name in dict.fromkeys(name for reading in taken for name in reading.values):
         if name in (*COUNTED, *HEALTH):
             continue
@@ -275,7 +274,7 @@ def _logs(
     airflow, drive_c = (columns.get(f"temp_c.{name}", ()) for name in ("airflow", "drive"))
     if np.array_equal(airflow, drive_c, equal_nan=True):
         columns.pop("temp_c.airflow", None)  # the same sensor under a second number
-    rows = Rows(
+    rows = runs.Rows(
         Times(t_s, times.clock, None if (at := times.start_unix_s) is None else at + first),
         columns,
         totals={name: _column(taken, name) for name in COUNTED if is_known},
@@ -286,13 +285,13 @@ def _logs(
     last = {name: value for reading in taken for name, value in reading.values.items()}
     health = {name: int(last[name]) for name in HEALTH if name in last}
     logs = []
-    for log in logs_of(readings.name, source, [rows]):
+    for log in runs.logs_of(readings.name, source, [rows]):
         own = [name for name in log.samples.columns if name.startswith(("temp_c.", "throttle_"))]
         sensor = SensorMeta(
             name=readings.name,
             source=source,
             columns=own,
-            interval_s=float(intervals(log.samples["t_s"].to_numpy())[0]),
+            interval_s=float(frames.intervals(log.samples["t_s"].to_numpy())[0]),
             thresholds=drive.thresholds,
             details=health,
         )
@@ -313,7 +312,7 @@ def _logs(
     return logs
 
 
-def _column(taken: Sequence[Reading], name: str) -> Array:
+def _column(taken: Sequence[Reading], name: str) -> frames.Array:
     return np.array([reading.values.get(name, math.nan) for reading in taken], dtype=float)
 
 

@@ -15,25 +15,14 @@ import numpy as np
 import polars as pl
 
 import heatsoak
+from heatsoak import protocol, recording, words
 from heatsoak.errors import UsageError
-from heatsoak.importer.frames import RATES, moved, rated, usual_of
+from heatsoak.importer import frames
 from heatsoak.importer.log import Log, Remark
-from heatsoak.importer.tables.derived import MAX_IOPS, MAX_MB_S, unit_key
+from heatsoak.importer.tables import derived
 from heatsoak.importer.tables.headers import meaning
-from heatsoak.protocol import Conditions, Observation, Observed
-from heatsoak.recording import (
-    IN_ORDER_ONLY,
-    UNREAD,
-    Event,
-    InMemoryRecording,
-    RecordingMeta,
-    SensorMeta,
-    Touched,
-    schema_of,
-)
 from heatsoak.recording.columns import Average, column_of
 from heatsoak.recording.meta import LONGEST_S
-from heatsoak.words import amount_text, listed, number_text, rate_text, signed_text, span_text
 
 #: The name of a step that a log does not name.
 LOAD = "load"
@@ -53,24 +42,28 @@ _YEAR_S = 365.2425 * 86400
 _YEAR_1_S, _YEAR_10000_S = -62_135_596_800, 253_402_300_800
 
 
-def to_recording(log: Log, conditions: Mapping[str, str | int | float | bool]) -> InMemoryRecording:
+def to_recording(
+    log: Log, conditions: Mapping[str, str | int | float | bool]
+) -> recording.InMemoryRecording:
     """Return `log` as a recording in memory, with more `conditions`."""
-    log = directed(log if log.steps else replace(log, steps=(Observed(name=LOAD),)))
+    log = directed(log if log.steps else replace(log, steps=(protocol.Observed(name=LOAD),)))
     samples, start_s = _from_zero(_with_step(log))
-    labels: Conditions = dict(log.conditions)
+    labels: protocol.Conditions = dict(log.conditions)
     if log.label and log.label not in labels.values():
         labels["run"] = log.label.removeprefix("run ")
     labels |= conditions
     if _contradicts_itself(log):
         text = f"{log.source}: tells of a load, and of nothing that it moved"
         log = log.with_remarks(Remark(text, True, ("rate",)))
-    columns = schema_of(samples.columns)
+    columns = recording.schema_of(samples.columns)
     began = None if log.start_unix_s is None else log.start_unix_s + start_s
     duration_s = max(float(samples["t_s"][-1]), log.duration_s or 0.0)
     _require_years(log.source, began, duration_s)
-    meta = RecordingMeta(
+    meta = recording.RecordingMeta(
         status="finished",
-        protocol=Observation(name=log.format, title="taken elsewhere", steps=list(log.steps)),
+        protocol=protocol.Observation(
+            name=log.format, title="taken elsewhere", steps=list(log.steps)
+        ),
         conditions=labels,
         drive=log.drive,
         tools={"heatsoak": heatsoak.__version__, **log.tools},
@@ -81,28 +74,30 @@ def to_recording(log: Log, conditions: Mapping[str, str | int | float | bool]) -
         duration_s=duration_s,
     )
     events = [event_of(remark) for remark in dict.fromkeys(log.remarks)]
-    return InMemoryRecording(Path(log.source), meta, samples, events + _step_events(samples))
+    return recording.InMemoryRecording(
+        Path(log.source), meta, samples, events + _step_events(samples)
+    )
 
 
-def event_of(remark: Remark) -> Event:
+def event_of(remark: Remark) -> recording.Event:
     """Return a remark as a recording keeps it."""
     if not remark.doubt:
-        return Event(t_s=0.0, kind="info", text=remark.text)
+        return recording.Event(t_s=0.0, kind="info", text=remark.text)
     data = {"touches": list(remark.touches)}
-    return Event(t_s=0.0, kind="warning", text=remark.text, data=data)
+    return recording.Event(t_s=0.0, kind="warning", text=remark.text, data=data)
 
 
 def _require_years(source: str, began: float | None, duration_s: float) -> None:
     if duration_s > LONGEST_S:
-        years, most = (number_text(span_s / _YEAR_S, 2) for span_s in (duration_s, LONGEST_S))
+        years, most = (words.number_text(span_s / _YEAR_S, 2) for span_s in (duration_s, LONGEST_S))
         raise UsageError(
             f"{source}: its times go over {years} years, and a recording over {most} at most: "
             "split it where its clock was set, or leave out the lines whose times are wrong"
         )
     if began is not None and not _YEAR_1_S <= began < _YEAR_10000_S:
         raise UsageError(
-            f"{source}: begins {signed_text(began / _YEAR_S)} years from 1970, and only dates of "
-            "the years 1 to 9999 are read: correct them, or make them seconds from its start"
+            f"{source}: begins {words.signed_text(began / _YEAR_S)} years from 1970, and only dates"
+            " of the years 1 to 9999 are read: correct them, or make them seconds from its start"
         )
 
 
@@ -135,11 +130,13 @@ def directed(log: Log) -> Log:
 def _contradicts_itself(log: Log) -> bool:
     """Whether it shows a load that moved no bytes, or took no I/Os; or one direction's alone."""
     sums = {
-        name: float(log.samples[name].sum()) for name in log.samples.columns if name.endswith(RATES)
+        name: float(log.samples[name].sum())
+        for name in log.samples.columns
+        if name.endswith(frames.RATES)
     }
     did_move = [
         any(amount > 0 for name, amount in sums.items() if name.endswith(rate))
-        for rate in RATES
+        for rate in frames.RATES
         if log.has_any(rate)
     ]
     ios = {way: sums.get(f"{way}_iops", 0.0) for way in ("read", "write")}
@@ -159,19 +156,19 @@ def _from_zero(log: Log) -> tuple[pl.DataFrame, float]:
     first = log.samples.row(0, named=True)
     start_s = min(0.0, float(first["t_s"]) - float(first.get("interval_s") or 0.0))
     samples = log.samples.with_columns(pl.col("t_s") - start_s)
-    return samples.select(*schema_of(samples.columns)), start_s
+    return samples.select(*recording.schema_of(samples.columns)), start_s
 
 
 def _clock(log: Log, began: float | None) -> dict[str, str | bool]:
     """When it began by a clock whose zone is not known, or that it has no times at all."""
     if log.is_in_order_only:
-        return {IN_ORDER_ONLY: True}
+        return {recording.IN_ORDER_ONLY: True}
     if log.clock != "local" or began is None:
         return {}
     return {"began_local": datetime.fromtimestamp(began, UTC).replace(tzinfo=None).isoformat()}
 
 
-def _unstated_sensors(log: Log, samples: pl.DataFrame) -> list[SensorMeta]:
+def _unstated_sensors(log: Log, samples: pl.DataFrame) -> list[recording.SensorMeta]:
     """Sensors whose intervals the log does not state: as often as its samples come."""
     stated = {column for sensor in log.sensors for column in sensor.columns}
     columns = [n for n in samples.columns if n.startswith("temp_c.") and n not in stated]
@@ -180,10 +177,14 @@ def _unstated_sensors(log: Log, samples: pl.DataFrame) -> list[SensorMeta]:
     readings = samples.filter(pl.any_horizontal(pl.col(name).is_not_null() for name in columns))
     usual = readings["t_s"].diff().median() if readings.height > 1 else None
     interval_s = float(usual) if isinstance(usual, int | float) else 0.0
-    return [SensorMeta(name=log.format, source=log.format, columns=columns, interval_s=interval_s)]
+    return [
+        recording.SensorMeta(
+            name=log.format, source=log.format, columns=columns, interval_s=interval_s
+        )
+    ]
 
 
-def _step_events(samples: pl.DataFrame) -> list[Event]:
+def _step_events(samples: pl.DataFrame) -> list[recording.Event]:
     spans = (
         samples.filter(pl.col("step").is_not_null())
         .group_by("step", maintain_order=True)
@@ -191,8 +192,8 @@ def _step_events(samples: pl.DataFrame) -> list[Event]:
     )
     events = []
     for name, start_s, end_s in spans.iter_rows():
-        events.append(Event(t_s=start_s, kind="step-begin", step=name))
-        events.append(Event(t_s=end_s, kind="step-end", step=name))
+        events.append(recording.Event(t_s=start_s, kind="step-begin", step=name))
+        events.append(recording.Event(t_s=end_s, kind="step-end", step=name))
     return sorted(events, key=lambda event: event.t_s)
 
 
@@ -201,26 +202,26 @@ def _step_events(samples: pl.DataFrame) -> list[Event]:
 
 def with_gaps(log: Log) -> Log:
     """Return the log with a remark on the times of which it tells nothing."""
-    seen = rated(log.samples) if log.has_rates else log.samples
+    seen = frames.rated(log.samples) if log.has_rates else log.samples
     t_s = seen["t_s"].to_numpy()
     between = np.diff(t_s)
     if not (between > 0).any() or log.is_in_order_only:
         return log
-    is_wide = between > max(_GAP_INTERVALS * usual_of(between), _GAP_S)
+    is_wide = between > max(_GAP_INTERVALS * frames.usual_of(between), _GAP_S)
     if "step" in seen.columns:
         # between steps nothing need have been logged
         is_wide &= (seen["step"] == seen["step"].shift()).fill_null(True).to_numpy()[1:]
     wide = np.flatnonzero(is_wide)
     if not len(wide):
         return log
-    shown = listed([span_text(t_s[at : at + 2], "s", 2) for at in wide.tolist()], 3)
+    shown = words.listed([words.span_text(t_s[at : at + 2], "s", 2) for at in wide.tolist()], 3)
     where = f"{log.source} ({log.label})" if log.label else log.source
     hides_fall = float(between[wide].max()) > FALL_S
     if log.has_any("bw_mb_s") and float(between[wide].sum()) < _FEW * float(t_s[-1] - t_s[0]):
         # what was idle before and after was not loaded for so short a time
-        mb_s = moved(seen)
+        mb_s = frames.moved(seen)
         hides_fall &= bool((np.maximum(mb_s[wide], mb_s[wide + 1]) > _IDLE_MB_S).any())
-    touches: tuple[Touched, ...] = ("rate",) if hides_fall else ()
+    touches: tuple[recording.Touched, ...] = ("rate",) if hides_fall else ()
     return log.with_remarks(Remark(f"{where}: no rows from {shown}", True, touches))
 
 
@@ -251,7 +252,9 @@ def thinned(log: Log) -> Log:
     )
     if samples.height >= log.samples.height:
         return log
-    text = f"{log.samples.height:,} samples were averaged to means of {amount_text(bin_s, 's')}"
+    text = (
+        f"{log.samples.height:,} samples were averaged to means of {words.amount_text(bin_s, 's')}"
+    )
     return replace(log, samples=samples, remarks=(*log.remarks, Remark(text)))
 
 
@@ -277,10 +280,11 @@ def _means(columns: list[str]) -> Iterator[pl.Expr]:
 # --- what no drive can do ------------------------------------------------------------------------
 
 #: What a doubt touches about rates that cannot be taken as they stand.
-NOT_TAKEN: tuple[Touched, ...] = ("rate", "unit")
+NOT_TAKEN: tuple[recording.Touched, ...] = ("rate", "unit")
 #: The most that is possible, by what a column's name ends in.
 MOST = {
-    "bw_mb_s": MAX_MB_S, "iops": MAX_IOPS, "lat_us": 1e11, "queue": 1e7, "busy_pct": 1e5,
+    "bw_mb_s": derived.MAX_MB_S, "iops": derived.MAX_IOPS,
+    "lat_us": 1e11, "queue": 1e7, "busy_pct": 1e5,
 }  # fmt: skip
 #: In so small a share of samples they are wrong in these alone; a single one is if it is so many
 #: times what any other sample is, as where a counter wrapped.
@@ -323,8 +327,8 @@ def possible(log: Log, mapping: Mapping[str, str]) -> Log:
         over = int((values > most).sum())
         if not over:
             continue
-        is_bw = most == MAX_MB_S
-        shown = rate_text(values.max()) if is_bw else number_text(values.max())
+        is_bw = most == derived.MAX_MB_S
+        shown = words.rate_text(values.max()) if is_bw else words.number_text(values.max())
         what = f"is up to {shown}, which no drive can do"
         others = values[(values > 0) & (values <= most)]
         is_far = over == 1 and len(others) > 0 and values.max() > _FAR * others.max()
@@ -336,14 +340,16 @@ def possible(log: Log, mapping: Mapping[str, str]) -> Log:
             for key, header in mapping.items():
                 found = meaning(key)
                 if is_bw and found is not None and found.column == name:
-                    key_meant = name.removesuffix("bw_mb_s") + unit_key(values / found.scale)
+                    key_meant = name.removesuffix("bw_mb_s") + derived.unit_key(
+                        values / found.scale
+                    )
                     raise UsageError(
                         f"{log.source}: '{header}' as {key} {what}: "
                         f"--map '{key_meant}={header}' may be meant"
                     )
             samples = log.samples.drop(name)
             what += ": its unit is another, or it is of several drives; left out"
-        touches = NOT_TAKEN if name.endswith(RATES) else UNREAD
+        touches = NOT_TAKEN if name.endswith(frames.RATES) else recording.UNREAD
         remark = Remark(f"{log.source}: {name} {what}", True, touches)
         log = replace(log, samples=samples).with_remarks(remark)
     return log.with_remarks(*_beyond_link(log))
@@ -358,8 +364,9 @@ def _beyond_link(log: Log) -> list[Remark]:
             usual = log.samples[name].drop_nulls().median()
             if isinstance(usual, float) and usual > most:
                 text = (
-                    f"{log.source}: {name} is {rate_text(usual)}, more than {what} "
-                    f"({number_text(most)}): another unit, several drives, or the host's memory"
+                    f"{log.source}: {name} is {words.rate_text(usual)}, more than {what} "
+                    f"({words.number_text(most)}): another unit, several drives, or the host's "
+                    "memory"
                 )
                 return [Remark(text, True, NOT_TAKEN)]
     return []

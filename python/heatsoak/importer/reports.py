@@ -13,9 +13,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsoak.importer import frames, log
 from heatsoak.importer.block_devices import Devices, Reports
-from heatsoak.importer.frames import Array, intervals, run_slices, spread, usual_of
-from heatsoak.importer.log import Clock, Log, Options, Remark
 from heatsoak.importer.numbers import number_of, scaled
 from heatsoak.importer.runs import set_back
 from heatsoak.importer.source import Source
@@ -238,7 +237,7 @@ def _seconds(word: str) -> float | None:
     return value if 0 < (value := number_of(word)) < 1e6 else None
 
 
-def logs_of(source: Source, reader: ReportReader, options: Options) -> list[Log]:
+def logs_of(source: Source, reader: ReportReader, options: log.Options) -> list[log.Log]:
     """Return a log for each chosen device in each run of reports.
 
     Raises UsageError where no report is left that tells of an interval.
@@ -260,15 +259,15 @@ def logs_of(source: Source, reader: ReportReader, options: Options) -> list[Log]
         runs[-1] = replace(runs[-1], is_cut=True)
     remarks = []
     if any("_w+d" in header for header in reader.devices.headers):
-        remarks.append(Remark("its writes include discards (iostat -s)", doubt=True))
+        remarks.append(log.Remark("its writes include discards (iostat -s)", doubt=True))
     if averages and not reader.counts:
         what = "first report" if averages == 1 else "first report of each call"
-        remarks.append(Remark(f"the {what} is the average since boot: left out"))
+        remarks.append(log.Remark(f"the {what} is the average since boot: left out"))
     return reader.devices.logs(reader.tool, options, runs, *remarks)
 
 
 def _runs(
-    source: Source, reader: ReportReader, calls: list[Call], options: Options
+    source: Source, reader: ReportReader, calls: list[Call], options: log.Options
 ) -> tuple[list[Reports], int]:
     """Return the runs of calls that belong together, and how many averages were left out."""
     numbers = np.concatenate([call.first_number + np.arange(len(call.stamps)) for call in calls])
@@ -289,8 +288,8 @@ def _runs(
     runs = []
     for part in parts:
         taken = times.kept[part]
-        ends_s = spread(np.maximum.accumulate(times.ends_s[taken]))
-        lasted_s = intervals(ends_s)
+        ends_s = frames.spread(np.maximum.accumulate(times.ends_s[taken]))
+        lasted_s = frames.intervals(ends_s)
         if reader.by_time:
             stated_s = lengths_s[taken]
             lasted_s = np.where((stated_s > 0) & (stated_s < 1e6), stated_s, lasted_s)
@@ -301,7 +300,7 @@ def _runs(
         if len(taken) == 1 and not lasted_s[0] > 0:
             lasted_s = np.full(1, times.interval_s or 1.0)
             if reader.by_time:
-                lasted_s = intervals(times.ends_s[times.kept])[part]
+                lasted_s = frames.intervals(times.ends_s[times.kept])[part]
         runs.append(
             Reports(
                 ends_s,
@@ -341,29 +340,29 @@ class _Timeline:
         restarts_s: when the machine was started again, as far as that is known.
     """
 
-    ends_s: Array
+    ends_s: frames.Array
     kept: NDArray[np.int64]
     interval_s: float | None
-    clock: Clock = "none"
+    clock: log.Clock = "none"
     start_unix_s: float | None = None
-    restarts_s: Array = field(default_factory=lambda: np.empty(0))
-    remarks: list[Remark] = field(default_factory=list)
+    restarts_s: frames.Array = field(default_factory=lambda: np.empty(0))
+    remarks: list[log.Remark] = field(default_factory=list)
 
     def parts(self, by_time: bool) -> list[slice]:
         """Return which of those kept are one run each."""
         kept_s = self.ends_s[self.kept]
         if not by_time:
-            return run_slices(kept_s, _SET_BACK_S)
+            return frames.run_slices(kept_s, _SET_BACK_S)
         after = np.searchsorted(kept_s, self.restarts_s, side="right")
-        gap_s = _MAX_GAP_INTERVALS * usual_of(np.diff(kept_s))
-        return run_slices(kept_s, ahead_s=gap_s, marks=after)
+        gap_s = _MAX_GAP_INTERVALS * frames.usual_of(np.diff(kept_s))
+        return frames.run_slices(kept_s, ahead_s=gap_s, marks=after)
 
 
 def _timeline(
     source: Source,
     reader: ReportReader,
     calls: list[Call],
-    options: Options,
+    options: log.Options,
     is_boot: NDArray[np.bool_],
     usual_s: float | None,
 ) -> _Timeline:
@@ -388,7 +387,7 @@ def _timeline(
             remarks.append(how)
         ends_s = np.cumsum(~is_boot, dtype=np.float64) * interval_s
         return _Timeline(ends_s, kept, interval_s, remarks=remarks)
-    remarks = [Remark(times.doubt, True, ("time",))] if times.doubt else []
+    remarks = [log.Remark(times.doubt, True, ("time",))] if times.doubt else []
     is_known = np.isfinite(ends_s[kept])
     if unread := int((~is_known).sum()):
         source.remark(f"{unread} reports have no time that can be read: left out")
@@ -405,7 +404,7 @@ def _timeline(
     return _Timeline(ends_s, kept, interval_s, times.clock, times.start_unix_s, restarts_s, remarks)
 
 
-def stated_interval(source: Source, options: Options) -> float | None:
+def stated_interval(source: Source, options: log.Options) -> float | None:
     """Return the seconds between reports as the user says; raises UsageError for no seconds."""
     stated = options.mapping.get("interval_s")
     interval_s = None if stated is None else _seconds(stated)
@@ -414,17 +413,17 @@ def stated_interval(source: Source, options: Options) -> float | None:
     return interval_s
 
 
-def _interval(reader: ReportReader, usual_s: float | None) -> tuple[float, Remark]:
+def _interval(reader: ReportReader, usual_s: float | None) -> tuple[float, log.Remark]:
     """The seconds between reports that have no times, and how they are known."""
     if reader.interval_s is not None:
         text = f"interval of {amount_text(reader.interval_s, 's')}: from the command line in it"
-        return reader.interval_s, Remark(text)
+        return reader.interval_s, log.Remark(text)
     if usual_s is not None:
-        return usual_s, Remark(
+        return usual_s, log.Remark(
             f"interval of {amount_text(usual_s, 's')}: from totals and their rates"
         )
     text = "has no times: assumed to have a report each second; --map interval_s=N if not"
-    return 1.0, Remark(text, True, ("time",))
+    return 1.0, log.Remark(text, True, ("time",))
 
 
 def _is_since_boot(call: Call, usual_s: float | None) -> bool:
@@ -437,7 +436,7 @@ def _is_since_boot(call: Call, usual_s: float | None) -> bool:
     return True
 
 
-def _usual(lengths_s: Array) -> float | None:
+def _usual(lengths_s: frames.Array) -> float | None:
     """The interval that totals and rates tell, in whole seconds where it is so within 3 %."""
     known = lengths_s[1:][np.isfinite(lengths_s[1:])]
     if not len(known):

@@ -9,18 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsoak.errors import UsageError
-from heatsoak.importer.frames import (
-    RATES,
-    Array,
-    Said,
-    build,
-    entered_and_held,
-    intervals,
-    rates_of,
-    run_slices,
-    stretches,
-    usual_of,
-)
+from heatsoak.importer import frames
 from heatsoak.importer.log import Log, Remark
 from heatsoak.importer.recordings import directed
 from heatsoak.importer.source import MAX_RUNS
@@ -75,9 +64,9 @@ class Rows:
     """
 
     times: Times
-    columns: Mapping[str, Array]
-    states: Mapping[str, Array] = field(default_factory=dict)
-    totals: Mapping[str, Array] = field(default_factory=dict)
+    columns: Mapping[str, frames.Array]
+    states: Mapping[str, frames.Array] = field(default_factory=dict)
+    totals: Mapping[str, frames.Array] = field(default_factory=dict)
     labels: Mapping[str, Texts] = field(default_factory=dict)
     steps: Sequence[str] | None = None
     runs: Sequence[str] | None = None
@@ -98,7 +87,7 @@ class Rows:
             runs=None if self.runs is None else picked_words(self.runs, which),
         )
 
-    def changed(self, change: Callable[[Array], Array]) -> "Rows":
+    def changed(self, change: Callable[[frames.Array], frames.Array]) -> "Rows":
         """Return rows with another array for each of numbers."""
         columns, states, totals = (
             {name: change(values) for name, values in each.items()}
@@ -157,7 +146,7 @@ def logs_of(format_name: str, source_name: str, parts: Sequence[Rows]) -> list[L
     return logs
 
 
-def counts_among(load: float, most: float, temps_c: Iterable[Array]) -> bool:
+def counts_among(load: float, most: float, temps_c: Iterable[frames.Array]) -> bool:
     """Return whether a drive counts beside one that moved `most`: it carried load, or was hot."""
     return load >= MIN_SHARE * most or any(bool((each >= _HOT_C).any()) for each in temps_c)
 
@@ -185,8 +174,11 @@ def _runs(rows: Rows) -> list[_Run]:
             indices = indices[np.argsort(t_s[indices], kind="stable")]
         # where the header stood again, and where the clock was set: back by more than rows may be
         # out of order, or ahead by more than a recording lasts, as from 1970
-        back_s, marks = 2.0 * usual_of(np.diff(t_s[indices])), np.searchsorted(indices, rows.marks)
-        slices = run_slices(t_s[indices], back_s, LONGEST_S, marks)
+        back_s, marks = (
+            2.0 * frames.usual_of(np.diff(t_s[indices])),
+            np.searchsorted(indices, rows.marks),
+        )
+        slices = frames.run_slices(t_s[indices], back_s, LONGEST_S, marks)
         starts = [t_s[indices[part.start]] for part in slices]
         was_set_back = rows.times.clock != "none" and any(
             starts[0] < start < t_s[indices[part.stop - 1]]
@@ -201,7 +193,7 @@ def _runs(rows: Rows) -> list[_Run]:
     return found
 
 
-def is_in_no_order(t_s: Array) -> bool:
+def is_in_no_order(t_s: frames.Array) -> bool:
     """Return whether rows of one run are not in the order of time, as with the newest first.
 
     Consecutive runs, each with a clock from 0, have the same times.
@@ -229,7 +221,7 @@ def _taken(rows: Rows, indices: Indices, label: str, first: int, *, named: bool)
     t_s, begin = part.times.t_s, rows.times.start_unix_s
     # a count that begins within the first intervals is the run's own; a clock's begins anywhere
     may_count = begin is None or indices.min() == first
-    counts = may_count and 0 <= t_s[0] <= 10 * usual_of(np.diff(t_s))
+    counts = may_count and 0 <= t_s[0] <= 10 * frames.usual_of(np.diff(t_s))
     first_s = 0.0 if counts else float(t_s[0])
     start_unix_s = None if begin is None else begin + first_s
     times = replace(part.times, t_s=t_s - first_s, start_unix_s=start_unix_s)
@@ -241,7 +233,7 @@ def _follows(before: Rows, after: Rows) -> bool:
         return False
     ends_s = before.times.start_unix_s + before.times.t_s[-1]
     gap_s = after.times.start_unix_s + after.times.t_s[0] - ends_s
-    usual_s = usual_of(np.diff(before.times.t_s))
+    usual_s = frames.usual_of(np.diff(before.times.t_s))
     return bool(0 < gap_s <= max(_CONTINUES_S, _CONTINUES_INTERVALS * usual_s))
 
 
@@ -251,7 +243,9 @@ def _joined(before: Rows, after: Rows) -> Rows:
     shift_s = after.times.start_unix_s - before.times.start_unix_s
     old, new = len(before.times.t_s), len(after.times.t_s)
 
-    def both(mine: Mapping[str, Array], its: Mapping[str, Array]) -> dict[str, Array]:
+    def both(
+        mine: Mapping[str, frames.Array], its: Mapping[str, frames.Array]
+    ) -> dict[str, frames.Array]:
         return {
             name: np.concatenate(
                 [mine.get(name, np.full(old, np.nan)), its.get(name, np.full(new, np.nan))]
@@ -284,11 +278,11 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
     if rows.steps is None and (rows.has_passes or len(t_s) == 1):
         rows, columns = _of_passes(rows, columns)
         t_s = rows.times.t_s
-    has_rates = any(name.endswith(RATES) for name in columns)
+    has_rates = any(name.endswith(frames.RATES) for name in columns)
     if "interval_s" not in columns and has_rates:
         # work that the first row tells of was done before its time
-        has_worked = any(v[0] > 0 for name, v in columns.items() if name.endswith(RATES))
-        columns["interval_s"] = intervals(t_s)
+        has_worked = any(v[0] > 0 for name, v in columns.items() if name.endswith(frames.RATES))
+        columns["interval_s"] = frames.intervals(t_s)
         if t_s[0] < 0.5 * columns["interval_s"][0] and has_worked:
             shift = float(columns["interval_s"][0]) - float(t_s[0])
             t_s = t_s + shift
@@ -297,7 +291,7 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
         known = np.isfinite(values)
         if not known.any():
             continue
-        entered, held_s = entered_and_held(np.where(known, values, 0.0), t_s)
+        entered, held_s = frames.entered_and_held(np.where(known, values, 0.0), t_s)
         count, time_s = status_columns(name)
         columns[count] = np.where(known, entered, np.nan)
         columns[time_s] = np.where(known, held_s, np.nan)
@@ -312,7 +306,7 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
     conditions: Conditions = {name: text for name, text in constant.items() if text}
     if run.named and run.label not in constant.values():
         conditions |= {"run": run.label}
-    samples = build(columns)
+    samples = frames.build(columns)
     lost = len(t_s) - samples.height
     remarks = [Remark(f"{source_name}: its rows were not in order of time; they were sorted")]
     remarks = remarks * run.was_sorted + [set_back(source_name)] * run.was_set_back
@@ -340,12 +334,12 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
     return directed(log)
 
 
-def _are_of_several(columns: Mapping[str, Any], t_s: Array) -> bool:
+def _are_of_several(columns: Mapping[str, Any], t_s: frames.Array) -> bool:
     """Whether rows of one time differ as drives do, by far more than one drive from row to row."""
     _, firsts = np.unique(t_s, return_index=True)
     seconds = firsts[np.diff(firsts, append=len(t_s)) > 1] + 1
     for name, values in columns.items():
-        if not name.endswith(RATES) and not name.startswith("temp_c."):
+        if not name.endswith(frames.RATES) and not name.startswith("temp_c."):
             continue
         apart = np.abs(values[seconds] - values[seconds - 1])
         moved = np.abs(np.diff(values[firsts]))
@@ -364,11 +358,11 @@ def _of_passes(rows: Rows, columns: dict[str, Any]) -> tuple[Rows, dict[str, Any
     t_s = rows.times.t_s
     count = len(t_s)
     second = np.arange(2 * count) % 2 == 1
-    apart_s = intervals(t_s) if count > 1 else np.ones(1)
+    apart_s = frames.intervals(t_s) if count > 1 else np.ones(1)
     split = {name: np.repeat(values, 2) for name, values in columns.items()}
     for name, values in split.items():
         if (way := name.split("_")[0]) in ways:
-            nothing = 0.0 if name.endswith(RATES) else np.nan
+            nothing = 0.0 if name.endswith(frames.RATES) else np.nan
             values[second == (way == ways[0])] = nothing
     split["interval_s"] = np.full(2 * count, np.nan)  # how long each took is not read
     t_s = np.repeat(t_s, 2) - np.where(second, 0.0, np.repeat(apart_s / 2, 2)) + apart_s[0]
@@ -392,20 +386,20 @@ def set_back(source_name: str) -> Remark:
 
 
 def _of_totals(
-    totals: Mapping[str, Array], t_s: Array, unit_mb: float | None
-) -> tuple[dict[str, Array], list[Said]]:
+    totals: Mapping[str, frames.Array], t_s: frames.Array, unit_mb: float | None
+) -> tuple[dict[str, frames.Array], list[frames.Said]]:
     """The rates of what was moved: of counters, or of amounts, which do not rise, in each row."""
-    amounts: dict[str, Array] = {}
-    counters: dict[str, Array] = {}
+    amounts: dict[str, frames.Array] = {}
+    counters: dict[str, frames.Array] = {}
     for name, values in totals.items():
         known = values[np.isfinite(values)]
         falls = np.count_nonzero(np.diff(known) < 0)
         if unit_mb is None and falls > 0.01 * len(known):
             with np.errstate(divide="ignore", invalid="ignore"):
-                amounts[name] = values / intervals(t_s)
+                amounts[name] = values / frames.intervals(t_s)
         else:
             counters[name] = values
-    found, said = rates_of(counters, t_s, unit_mb or 0.0)
+    found, said = frames.rates_of(counters, t_s, unit_mb or 0.0)
     return amounts | found, said
 
 
@@ -419,13 +413,13 @@ def _steps_of(
 
     `labels` are the words of the rows in the table's column of steps, `columns` a recording's.
     """
-    has_rates = any(name.endswith(RATES) for name in columns)
+    has_rates = any(name.endswith(frames.RATES) for name in columns)
     if labels is None or not any(labels):
         return ((Observed(name="load"),) if has_rates else ()), None
     names: list[str | None] = []
     found: dict[str, Observed] = {}
     times: dict[str, int] = {}
-    for label, part in stretches(labels):
+    for label, part in frames.stretches(labels):
         label = label.strip()[:150]
         name: str | None = None
         if label and _is_load(columns, part):
@@ -443,7 +437,7 @@ def _is_load(columns: Mapping[str, Any], part: slice) -> bool:
 
     A drive that is busy and moves nothing is stalled.
     """
-    names = [name for name in columns if name.endswith(RATES)]
+    names = [name for name in columns if name.endswith(frames.RATES)]
     known = [values for name in names if np.isfinite(values := columns[name][part]).any()]
     if not known or any(bool((values > 0).any()) for values in known):
         return True

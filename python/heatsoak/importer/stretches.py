@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from heatsoak.importer.frames import RATES, Array, moved, rated, ways_of
+from heatsoak.importer import frames
 from heatsoak.importer.log import Log, Remark
 from heatsoak.importer.recordings import to_recording
 from heatsoak.importer.runs import BUSY_PCT
@@ -52,7 +52,7 @@ def with_stretches(log: Log) -> Log:
     """Return a logger's log with a step for each stretch of load, if it has no steps."""
     if not log.logs_on or "step" in log.samples.columns or not log.has_rates:
         return log
-    seen = rated(log.samples)
+    seen = frames.rated(log.samples)
     reads, writes, total = rates(seen)
     t_s = seen["t_s"].to_numpy()
     if len(t_s) < PAUSE_SAMPLES:
@@ -115,7 +115,7 @@ def with_stretches(log: Log) -> Log:
 
 
 def _lost_at_borders(
-    spans: Sequence[tuple[int, int]], kinds: Array, total: Array
+    spans: Sequence[tuple[int, int]], kinds: frames.Array, total: frames.Array
 ) -> Iterator[Remark]:
     """Where less is moved once reads join writes, or leave: what goes on may have fallen."""
     for number, ((begin, border), (start, end)) in enumerate(pairwise(spans), 1):
@@ -134,27 +134,27 @@ def _lost_at_borders(
             )
 
 
-def _is_load(total: Array, busy_pct: Array, least: float) -> bool:
+def _is_load(total: frames.Array, busy_pct: frames.Array, least: float) -> bool:
     if np.isfinite(busy_pct).any():
         return float(np.nanmean(busy_pct)) >= BUSY_PCT
     return float(np.mean(total)) >= least
 
 
-def _may_be_loaded(seen: pl.DataFrame, busy_pct: Array) -> list[Remark]:
+def _may_be_loaded(seen: pl.DataFrame, busy_pct: frames.Array) -> list[Remark]:
     """Whether it may have been busy with what little it moved, as a hard disk is with small I/O."""
     if np.isfinite(busy_pct).any():
         return []
-    usual = {name: float(np.median(moved(seen, name))) for name in RATES}
+    usual = {name: float(np.median(frames.moved(seen, name))) for name in frames.RATES}
     if usual["bw_mb_s"] < WORK_MB_S and usual["iops"] < WORK_IOPS:
         return []
     text = "it moved little, but all the time, and how busy it was is not logged"
     return [Remark(text, True, ("rate",))]
 
 
-def rates(seen: pl.DataFrame) -> tuple[Array, Array, Array]:
+def rates(seen: pl.DataFrame) -> tuple[frames.Array, frames.Array, frames.Array]:
     """Reads, writes, and all together, in bytes where they were logged, else in I/Os."""
-    for quantity in RATES:
-        names = ways_of(quantity)
+    for quantity in frames.RATES:
+        names = frames.ways_of(quantity)
         if any(name in seen.columns for name in names):
             reads, writes, both = (
                 np.nan_to_num(seen[name].to_numpy().astype(float))
@@ -166,13 +166,13 @@ def rates(seen: pl.DataFrame) -> tuple[Array, Array, Array]:
     raise AssertionError("a log with rates has a column of them")
 
 
-def _high(rate: Array) -> float:
+def _high(rate: frames.Array) -> float:
     """The level of a load: the 95th percentile of what moved anything."""
     moving = rate[rate > 0]
     return float(np.percentile(moving, 95)) if len(moving) else 0.0
 
 
-def _quiet(total: Array, busy_pct: Array, least: float) -> NDArray[np.bool_]:
+def _quiet(total: frames.Array, busy_pct: frames.Array, least: float) -> NDArray[np.bool_]:
     """Whether nothing happened in a sample, or hardly anything while the drive was idle."""
     high = _high(total)
     hardly = (total == 0) | (total < min(IDLE_SHARE * high, least))
@@ -180,7 +180,7 @@ def _quiet(total: Array, busy_pct: Array, least: float) -> NDArray[np.bool_]:
     return np.asarray((hardly & ~(busy_pct >= BUSY_PCT)) | background)
 
 
-def _active(quiet: NDArray[np.bool_], interval_s: Array) -> Array:
+def _active(quiet: NDArray[np.bool_], interval_s: frames.Array) -> frames.Array:
     """Whether the load was on at each sample; short quiet spells count as load."""
     active = np.ones(len(quiet))
     bounds = _bounds(quiet)
@@ -203,7 +203,7 @@ def _without_quiet_edges(quiet: NDArray[np.bool_], begin: int, end: int) -> tupl
     return (begin + int(loud[0]), begin + int(loud[-1]) + 1) if len(loud) else (begin, begin)
 
 
-def _is_on(rate: Array, all_high: float, least: float) -> NDArray[np.bool_]:
+def _is_on(rate: frames.Array, all_high: float, least: float) -> NDArray[np.bool_]:
     """Whether a direction was asked for at each sample.
 
     It begins with a tenth of its own level, and ends where hardly anything of it is left; what is
@@ -218,7 +218,9 @@ def _is_on(rate: Array, all_high: float, least: float) -> NDArray[np.bool_]:
     return (known >= 0) & (state[known] > 0)
 
 
-def _directions(reads: Array, writes: Array, least: float, interval_s: Array) -> Array:
+def _directions(
+    reads: frames.Array, writes: frames.Array, least: float, interval_s: frames.Array
+) -> frames.Array:
     """1 where reads were asked for, 2 writes, 3 both or unknown."""
     all_high = max(_high(reads), _high(writes))
     kinds = _is_on(reads, all_high, least) * 1.0 + _is_on(writes, all_high, least) * 2.0
@@ -248,11 +250,11 @@ def _bounds(kinds: NDArray[Any]) -> NDArray[np.intp]:
     return np.concatenate([[0], np.flatnonzero(np.diff(kinds)) + 1, [len(kinds)]])
 
 
-def _spans(kinds: Array) -> list[tuple[int, int]]:
+def _spans(kinds: frames.Array) -> list[tuple[int, int]]:
     return [(begin, end) for begin, end in pairwise(_bounds(kinds).tolist()) if kinds[begin] != 0]
 
 
-def without_ragged_edges(total: Array, begin: int, end: int) -> tuple[int, int]:
+def without_ragged_edges(total: frames.Array, begin: int, end: int) -> tuple[int, int]:
     """Leave out a first and a last sample in which the load was on for a part only."""
     if end - begin > 2 * MIN_SAMPLES:
         if total[begin] < 0.9 * total[begin + 1]:
@@ -262,7 +264,7 @@ def without_ragged_edges(total: Array, begin: int, end: int) -> tuple[int, int]:
     return begin, end
 
 
-def _step(reads: Array, writes: Array, number: int, count: int) -> Observed:
+def _step(reads: frames.Array, writes: frames.Array, number: int, count: int) -> Observed:
     is_known = bool(np.any(reads > 0) or np.any(writes > 0))
     moved_reads, moved_writes = float(np.sum(reads)), float(np.sum(writes))
     both = moved_reads + moved_writes

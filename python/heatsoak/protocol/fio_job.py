@@ -21,10 +21,10 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from heatsoak.errors import UsageError, suggestion, without_prefix
+from heatsoak import errors
+from heatsoak.protocol import workload
 from heatsoak.protocol.model import Protocol
 from heatsoak.protocol.steps import WorkloadStep
-from heatsoak.protocol.workload import PASSED_ON, Workload, wrong_option
 from heatsoak.units import Size, parse_seconds
 from heatsoak.words import duration_text, listed
 
@@ -76,7 +76,7 @@ _READ = _names(
 
 _SIZE = re.compile(r"^(0x[0-9a-f]+|[0-9]+(?:\.[0-9]+)?)(?:([kmgtp])(i?b|i)?|b)?$")
 _POWER = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
-_W = TypeVar("_W", bound=Workload)
+_W = TypeVar("_W", bound=workload.Workload)
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 
 
@@ -88,8 +88,8 @@ class _Section:
     name: str
     options: dict[str, str]
 
-    def wrong(self, option: str, what: str) -> UsageError:
-        return UsageError(f"{self.path}: [{self.name}] option '{option}' {what}")
+    def wrong(self, option: str, what: str) -> errors.UsageError:
+        return errors.UsageError(f"{self.path}: [{self.name}] option '{option}' {what}")
 
     def flag(self, option: str) -> bool:
         value = self.options.get(option, "0")
@@ -164,9 +164,9 @@ def parse_job_file(path: Path) -> Protocol:
     try:
         text = path.read_text("utf-8-sig")
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+        raise errors.UsageError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: is not a text file in UTF-8") from error
+        raise errors.UsageError(f"{path}: is not a text file in UTF-8") from error
     return _Reader(path).read(text)
 
 
@@ -182,7 +182,9 @@ class _Reader:
     def read(self, text: str) -> Protocol:
         sections = self._sections(text)
         if not sections:
-            raise UsageError(f"{self._path}: holds no job: a job is a section such as [read]")
+            raise errors.UsageError(
+                f"{self._path}: holds no job: a job is a section such as [read]"
+            )
         groups: list[list[_Section]] = []
         for section, starts_step in [(one, one.flag("stonewall")) for one in sections]:
             if starts_step or not groups:
@@ -221,7 +223,7 @@ class _Reader:
             where = f"{self._path}, line {number}"
             if line.startswith("["):
                 if not line.endswith("]") or not line[1:-1].strip():
-                    raise UsageError(f"{where}: '{line}' is not a section")
+                    raise errors.UsageError(f"{where}: '{line}' is not a section")
                 name = line[1:-1].strip()
                 if name == "global":
                     current = shared
@@ -230,11 +232,11 @@ class _Reader:
                     found.append(current)
                 continue
             if re.match(r"include\s", line):
-                raise UsageError(
+                raise errors.UsageError(
                     f"{where}: include is not supported: put the included file's lines here"
                 )
             if current is None:
-                raise UsageError(
+                raise errors.UsageError(
                     f"{where}: '{line}' comes before any section: start with [global] or a job's "
                     "name in brackets"
                 )
@@ -252,7 +254,7 @@ class _Reader:
             name = f"{base}-{number}"
             number += 1
         names.add(name)
-        beside = tuple(self._build(Workload, other, {}) for other in others)
+        beside = tuple(self._build(workload.Workload, other, {}) for other in others)
         return self._build(WorkloadStep, first, {"name": name, "beside": beside})
 
     def _build(self, kind: type[_W], section: _Section, more: dict[str, Any]) -> _W:
@@ -262,10 +264,10 @@ class _Reader:
         except ValidationError as error:
             first = error.errors()[0]
             key = str(first["loc"][0]) if first["loc"] else ""
-            message = without_prefix(str(first["msg"]))
+            message = errors.without_prefix(str(first["msg"]))
             option = {"span": "size", "runtime_s": "runtime", "compress_pct": ""}.get(key, key)
             if not option:
-                raise UsageError(f"{self._path}: [{section.name}] {message}") from error
+                raise errors.UsageError(f"{self._path}: [{section.name}] {message}") from error
             given = section.options.get(option, "")
             what = f"is '{given}': {message[0].lower()}{message[1:]}"
             raise section.wrong(option, what) from error
@@ -286,13 +288,13 @@ class _Reader:
             "iodepth": self._depth(section),
             "span": section.size("size") or Size(percent=100.0),
             "offset": section.size("offset") or Size(bytes=0),
-            "fio": {key: options[key] for key in options if key in PASSED_ON - _READ},
+            "fio": {key: options[key] for key in options if key in workload.PASSED_ON - _READ},
         }
         if "bs" in options:
             parts = [part for part in options["bs"].split(",") if part]
             values["bs"] = section.bytes("bs", parts[0] if parts else "")
             if "," in options["bs"]:
-                if wrong := wrong_option("bs", options["bs"]):
+                if wrong := workload.wrong_option("bs", options["bs"]):
                     raise section.wrong("bs", wrong)
                 values["fio"]["bs"] = options["bs"]
         if "buffer_compress_percentage" in options:
@@ -313,7 +315,7 @@ class _Reader:
         depth = section.whole("iodepth", 1)
         engine = section.options.get("ioengine", "psync")
         if engine not in _ASYNCHRONOUS | _SYNCHRONOUS:
-            known = suggestion(engine, _ASYNCHRONOUS | _SYNCHRONOUS)
+            known = errors.suggestion(engine, _ASYNCHRONOUS | _SYNCHRONOUS)
             raise section.wrong(
                 "ioengine", f"is '{engine}', which is not an engine that loads a drive{known}"
             )
@@ -370,9 +372,9 @@ def _option(line: str, section: _Section) -> tuple[str, str]:
     """The option of a line and its value, with variables of the environment put in."""
     option, equals, value = (part.strip() for part in line.partition("="))
     option = _SYNONYMS.get(option, option)
-    if option not in PASSED_ON | _IGNORED | _READ:
-        known = PASSED_ON | _IGNORED | _READ | _SYNONYMS.keys()
-        raise section.wrong(option, "is not supported" + suggestion(option, known))
+    if option not in workload.PASSED_ON | _IGNORED | _READ:
+        known = workload.PASSED_ON | _IGNORED | _READ | _SYNONYMS.keys()
+        raise section.wrong(option, "is not supported" + errors.suggestion(option, known))
 
     def expand(match: re.Match[str]) -> str:
         found = os.environ.get(match[1])
@@ -383,7 +385,7 @@ def _option(line: str, section: _Section) -> tuple[str, str]:
         return found
 
     value = _VARIABLE.sub(expand, value) if equals else "1"
-    if option in PASSED_ON - _READ and (wrong := wrong_option(option, value)):
+    if option in workload.PASSED_ON - _READ and (wrong := workload.wrong_option(option, value)):
         raise section.wrong(option, wrong)
     return option, value
 

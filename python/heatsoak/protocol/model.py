@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from heatsoak.errors import suggestion
+from heatsoak.protocol import workload
 from heatsoak.protocol.conditions import Conditions, Label
 from heatsoak.protocol.rounds import Rounds, Step
 from heatsoak.protocol.steps import (
@@ -22,7 +23,6 @@ from heatsoak.protocol.steps import (
     as_list,
     with_kind,
 )
-from heatsoak.protocol.workload import RW, Seconds, SizeOrShare, StrictModel, with_values
 from heatsoak.units import Size, parse_seconds
 from heatsoak.words import block_text, duration_text, percent_text
 
@@ -34,7 +34,7 @@ def _warm_up(value: object) -> object:
     return value if value == "steady" else parse_seconds(value)  # type: ignore[arg-type]
 
 
-class Heat(StrictModel):
+class Heat(workload.StrictModel):
     """Something that warms the case while the steps run.
 
     Attributes:
@@ -54,7 +54,7 @@ class Heat(StrictModel):
     warm_up: Annotated[float | Literal["steady"], BeforeValidator(_warm_up)] = Field(
         0.0, validation_alias=AliasChoices("warm_up", "warm_up_s")
     )
-    at_most_s: Seconds | None = Field(
+    at_most_s: workload.Seconds | None = Field(
         None, gt=0, validation_alias=AliasChoices("at_most", "at_most_s")
     )
 
@@ -119,7 +119,7 @@ RATES = ("iops", "mb_s")
 Statistic = Literal["mean", "stdev", "consistency"]
 
 
-class Matrix(StrictModel):
+class Matrix(workload.StrictModel):
     """The conditions and places that a protocol is repeated in.
 
     Attributes:
@@ -163,10 +163,10 @@ class Matrix(StrictModel):
         """Return the id of the simulated place for a cell, if the protocol names one."""
         if self.enclosure is None:
             return None
-        return with_values("enclosure", self.enclosure, cell, "axes")
+        return workload.with_values("enclosure", self.enclosure, cell, "axes")
 
 
-class ScoreRule(StrictModel):
+class ScoreRule(workload.StrictModel):
     """A number that a protocol is run for.
 
     The statistic is taken of each of the steps; the score is the mean of what they give.
@@ -183,7 +183,9 @@ class ScoreRule(StrictModel):
     metric: Metric
     statistic: Statistic = "mean"
     steps: Annotated[tuple[str, ...], BeforeValidator(as_list)] = Field(min_length=1)
-    last_s: Seconds | None = Field(None, gt=0, validation_alias=AliasChoices("last", "last_s"))
+    last_s: workload.Seconds | None = Field(
+        None, gt=0, validation_alias=AliasChoices("last", "last_s")
+    )
     while_busy: bool = False
     definition: str = Field(min_length=1, max_length=400)
 
@@ -202,7 +204,7 @@ class ScoreRule(StrictModel):
         return self
 
 
-class Protocol(StrictModel):
+class Protocol(workload.StrictModel):
     """Ordered steps, and the conditions they run in.
 
     Attributes:
@@ -223,7 +225,7 @@ class Protocol(StrictModel):
     description: str = ""
     sources: list[str] = Field(default_factory=list)
     notes: list[str] = Field(default_factory=list)
-    file_size: SizeOrShare = Field(Size(percent=100.0), validate_default=False)
+    file_size: workload.SizeOrShare = Field(Size(percent=100.0), validate_default=False)
     conditions: Conditions = Field(default_factory=dict)
     heat: list[Heat] = Field(default_factory=list)
     matrix: Matrix | None = None
@@ -344,7 +346,7 @@ class Protocol(StrictModel):
         return [{**self.conditions, **cell} for cell in self.matrix.cells()]
 
 
-class Observed(StrictModel):
+class Observed(workload.StrictModel):
     """A load that another tool made, as far as a log describes it; it cannot be run again.
 
     Attributes:
@@ -370,7 +372,7 @@ class Observed(StrictModel):
     name: str = Field(min_length=1, max_length=200)
     reads: bool = True
     writes: bool = True
-    rw: RW | None = None
+    rw: workload.RW | None = None
     bs: int | None = Field(None, ge=1)
     iodepth: int | None = Field(None, ge=1)
     numjobs: int | None = Field(None, ge=1)
@@ -412,7 +414,7 @@ class Observed(StrictModel):
         return ", ".join([*words, *([self.about] if self.about else [])])
 
 
-class Observation(StrictModel):
+class Observation(workload.StrictModel):
     """What takes the protocol's place in the recording of a load that another tool made.
 
     Attributes:

@@ -10,15 +10,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from heatsoak import toml
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.files import require_file
-from heatsoak.protocol.conditions import COOLING, Conditions, Label
+from heatsoak.protocol import conditions, model
 from heatsoak.protocol.fio_job import parse_job_file
-from heatsoak.protocol.model import Heat, Matrix, Protocol
 from heatsoak.protocol.rounds import Rounds, Step
 from heatsoak.protocol.steps import WORKLOAD_KEYS, Copy, Pause, Replay, WorkloadStep
 from heatsoak.protocol.workload import TO_BE_RUN, Workload
-from heatsoak.toml import explain, toml_tables, toml_text, validated
 from heatsoak.units import Size
 
 _BUNDLED = files("heatsoak.protocol") / "bundled"
@@ -33,7 +32,7 @@ def bundled() -> list[str]:
     )
 
 
-def load(name: str) -> Protocol:
+def load(name: str) -> model.Protocol:
     """Return the bundled protocol `name`, or the one in the TOML or fio job file `name`.
 
     Raises UsageError with file and key for anything that is wrong.
@@ -51,12 +50,12 @@ def load(name: str) -> Protocol:
     require_file(path)
     if path.suffix in (".fio", ".job", ".ini"):
         return parse_job_file(path)
-    return parse_toml(toml_text(name), name)
+    return parse_toml(toml.toml_text(name), name)
 
 
-def parse_toml(text: str, name: str) -> Protocol:
+def parse_toml(text: str, name: str) -> model.Protocol:
     """Return the protocol in a TOML text; errors start with `name`."""
-    return validated(Protocol, toml_tables(text, name), name, TO_BE_RUN)
+    return toml.validated(model.Protocol, toml.toml_tables(text, name), name, TO_BE_RUN)
 
 
 #: No load gets shorter than this: the judge needs 4 s of samples (`analysis.falls`).
@@ -71,7 +70,7 @@ MIN_BLOCKS = 256
 MIN_FILE_BYTES = 64 << 20
 
 
-def scaled(protocol: Protocol, scale: float) -> Protocol:
+def scaled(protocol: model.Protocol, scale: float) -> model.Protocol:
     """Return `protocol` with every size in bytes, runtime and pause times `scale`, 0 to 1.
 
     So does a test file. Spans given as shares of the target stay such shares. What
@@ -95,18 +94,18 @@ def scaled(protocol: Protocol, scale: float) -> Protocol:
             score["last_s"] = max(score["last_s"] * scale, MIN_RUNTIME_S / 2)
     said = _note(protocol)
     fields["notes"] = [note for note in protocol.notes if note != said]
-    made = Protocol.model_validate(fields)
+    made = model.Protocol.model_validate(fields)
     return made.model_copy(update={"notes": [*made.notes, _note(made)]})
 
 
-def _note(protocol: Protocol) -> str:
+def _note(protocol: model.Protocol) -> str:
     return (
         f"scaled down to {protocol.scale:g} of its sizes and times: the numbers are not results "
         f"of {protocol.name}"
     )
 
 
-def _heat(heat: Heat, scale: float) -> dict[str, Any]:
+def _heat(heat: model.Heat, scale: float) -> dict[str, Any]:
     longest_s = heat.longest_warm_up_s * scale
     key = "at_most_s" if heat.until_steady else "warm_up"
     return {**heat.model_dump(), key: longest_s}
@@ -175,7 +174,7 @@ _PROTOCOL_KEYS = ("file_size",)
 _CHANGED_BY_KEY = ("workload", "copy")
 
 
-def apply_settings(protocol: Protocol, settings: Iterable[str]) -> Protocol:
+def apply_settings(protocol: model.Protocol, settings: Iterable[str]) -> model.Protocol:
     """Return `protocol` with each ``KEY=VALUE`` applied.
 
     A KEY that is an axis of the matrix keeps only the cells with that value. A workload's key
@@ -192,13 +191,13 @@ def apply_settings(protocol: Protocol, settings: Iterable[str]) -> Protocol:
         try:
             protocol = _apply(protocol, key, value)
         except ValidationError as error:
-            raise UsageError(f"--set {setting}: {explain(error, Protocol)}") from error
+            raise UsageError(f"--set {setting}: {toml.explain(error, model.Protocol)}") from error
     return protocol
 
 
-def read_labels(settings: Iterable[str]) -> Conditions:
+def read_labels(settings: Iterable[str]) -> conditions.Conditions:
     """Return the conditions that ``KEY=VALUE`` words give; raises UsageError for other words."""
-    labels: Conditions = {}
+    labels: conditions.Conditions = {}
     for setting in map(_as_text, settings):
         key, equals, value = setting.partition("=")
         if not equals or not key.strip():
@@ -218,7 +217,7 @@ def _as_text(setting: str) -> str:
         raise UsageError(f"--set {setting}: is not UTF-8, as labels have to be") from None
 
 
-def _apply(protocol: Protocol, key: str, value: str) -> Protocol:
+def _apply(protocol: model.Protocol, key: str, value: str) -> model.Protocol:
     if protocol.matrix is not None and key in protocol.matrix.axes:
         return _choose(protocol, protocol.matrix, key, value)
     if key in _PROTOCOL_KEYS:
@@ -249,7 +248,9 @@ def _apply(protocol: Protocol, key: str, value: str) -> Protocol:
 
 def _check_label(key: str, value: str) -> None:
     """Raise UsageError for a misspelt label of cooling, which would then say nothing of heat."""
-    if key not in COOLING and (near := suggestion(key, COOLING, likeness=0.85)):
+    if key not in conditions.COOLING and (
+        near := suggestion(key, conditions.COOLING, likeness=0.85)
+    ):
         raise _unknown(key, value, near)
 
 
@@ -260,11 +261,11 @@ def _unknown(key: str, value: str, near: str) -> UsageError:
     )
 
 
-def _labelled(protocol: Protocol, key: str, value: str) -> Protocol:
+def _labelled(protocol: model.Protocol, key: str, value: str) -> model.Protocol:
     return _rebuilt(protocol, {"conditions": {**protocol.conditions, key: _label(value)}})
 
 
-def _choose(protocol: Protocol, matrix: Matrix, key: str, value: str) -> Protocol:
+def _choose(protocol: model.Protocol, matrix: model.Matrix, key: str, value: str) -> model.Protocol:
     matching = [label for label in matrix.axes[key] if str(label).lower() == value.lower()]
     if not matching:
         known = [str(label) for label in matrix.axes[key]]
@@ -277,7 +278,7 @@ def _choose(protocol: Protocol, matrix: Matrix, key: str, value: str) -> Protoco
     return protocol.model_copy(update={"matrix": chosen})
 
 
-def _with_step(protocol: Protocol, name: str, key: str, value: str) -> Protocol:
+def _with_step(protocol: model.Protocol, name: str, key: str, value: str) -> model.Protocol:
     """Change the steps of that name, in which ``*`` matches any letters."""
     steps = [one for step in protocol.steps for one in _with_parts(step)]
     named = [step for step in steps if fnmatchcase(step.name, name)]
@@ -301,8 +302,8 @@ def _with_parts(step: Step) -> list[Step]:
 
 
 def _changed(
-    protocol: Protocol, is_wanted: Callable[[Step], bool], key: str, value: str
-) -> Protocol:
+    protocol: model.Protocol, is_wanted: Callable[[Step], bool], key: str, value: str
+) -> model.Protocol:
     """Set the key in all wanted steps that have it, those of rounds included."""
 
     def fields_of(step: Step) -> dict[str, Any]:
@@ -316,11 +317,11 @@ def _changed(
     return _rebuilt(protocol, {"steps": [fields_of(step) for step in protocol.steps]})
 
 
-def _rebuilt(protocol: Protocol, changes: dict[str, Any]) -> Protocol:
-    return Protocol.model_validate({**protocol.model_dump(), **changes})
+def _rebuilt(protocol: model.Protocol, changes: dict[str, Any]) -> model.Protocol:
+    return model.Protocol.model_validate({**protocol.model_dump(), **changes})
 
 
-def _label(text: str) -> Label:
+def _label(text: str) -> conditions.Label:
     with suppress(ValueError):
         return int(text)
     with suppress(ValueError):

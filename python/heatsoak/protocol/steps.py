@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
+from heatsoak import words
 from heatsoak.protocol.workload import Bytes, Seconds, SizeOrShare, StrictModel, Workload
 from heatsoak.units import Size, parse_size
-from heatsoak.words import amount_text, block_text, duration_text, size_text, temp_text
 
 #: How a drive can be made to erase everything.
 PurgeMethod = Literal["auto", "discard", "format", "sanitize", "secure-erase"]
@@ -231,7 +231,7 @@ class WorkloadStep(Workload, Loading):
 
     def mention(self) -> str:
         """Return how a sentence about several steps names it, with its length."""
-        length = "" if self.runtime_s is None else f", {duration_text(self.runtime_s)}"
+        length = "" if self.runtime_s is None else f", {words.duration_text(self.runtime_s)}"
         return f"'{self.name}' ({self.describe()}{length})"
 
 
@@ -294,7 +294,7 @@ class Replay(Loading):
     def describe(self) -> str:
         """Return it in a few words: ``"replay of heavy, idle cut to 25 ms"``."""
         scale = f" at {self.scale:g}" if self.scale != 1 else ""
-        idle = amount_text(1e3 * self.idle_limit_s, "ms")
+        idle = words.amount_text(1e3 * self.idle_limit_s, "ms")
         return f"replay of {self.trace}{scale}, idle cut to {idle}"
 
 
@@ -319,8 +319,10 @@ class Pause(BaseStep):
 
     def mention(self) -> str:
         """Return how a sentence about several steps names it: ``"a pause of 5 min"``."""
-        until = "" if self.until_temp_c is None else f", until {temp_text(self.until_temp_c, 3)}"
-        return f"a pause of {duration_text(self.duration_s)}{until}"
+        until = (
+            "" if self.until_temp_c is None else f", until {words.temp_text(self.until_temp_c, 3)}"
+        )
+        return f"a pause of {words.duration_text(self.duration_s)}{until}"
 
 
 class Purge(BaseStep):
@@ -449,5 +451,5 @@ class Copy(BaseStep):
 
     def describe(self) -> str:
         """Return it in a few words: ``"copy of 200 GB, 1m, QD8"``."""
-        amount = size_text(self.amount_bytes)
-        return f"copy of {amount}, {block_text(self.bs)}, QD{self.iodepth}"
+        amount = words.size_text(self.amount_bytes)
+        return f"copy of {amount}, {words.block_text(self.bs)}, QD{self.iodepth}"

@@ -17,8 +17,8 @@ from pydantic import (
     model_validator,
 )
 
+from heatsoak import units
 from heatsoak.errors import suggestion
-from heatsoak.units import Size, parse_seconds, parse_size
 from heatsoak.words import block_text, percent_text, said
 
 # The options that fio is given as the user wrote them, and the values that each may have. fio runs
@@ -147,9 +147,9 @@ def wrong_option(option: str, value: str) -> str | None:
 #: is read, whatever fio's options were then; none gets past :mod:`heatsoak.target.fio.command`.
 TO_BE_RUN = {"to_be_run": True}
 
-Bytes = Annotated[int, BeforeValidator(parse_size)]
-Seconds = Annotated[float, BeforeValidator(parse_seconds)]
-SizeOrShare = Annotated[Size, BeforeValidator(Size.parse), PlainSerializer(str)]
+Bytes = Annotated[int, BeforeValidator(units.parse_size)]
+Seconds = Annotated[float, BeforeValidator(units.parse_seconds)]
+SizeOrShare = Annotated[units.Size, BeforeValidator(units.Size.parse), PlainSerializer(str)]
 
 RW = Literal["read", "write", "randread", "randwrite", "rw", "randrw"]
 _RW_SYNONYMS = {"readwrite": "rw"}
@@ -209,9 +209,11 @@ class Workload(StrictModel):
     iodepth: int = Field(1, ge=1, le=65536)
     numjobs: int = Field(1, ge=1, le=1024)
     span: SizeOrShare = Field(
-        Size(percent=100.0), validation_alias=AliasChoices("span", "size"), validate_default=False
+        units.Size(percent=100.0),
+        validation_alias=AliasChoices("span", "size"),
+        validate_default=False,
     )
-    offset: SizeOrShare = Field(Size(bytes=0), validate_default=False)
+    offset: SizeOrShare = Field(units.Size(bytes=0), validate_default=False)
     io_size: SizeOrShare | None = None
     runtime_s: Seconds | None = Field(
         None, gt=0, validation_alias=AliasChoices("runtime", "runtime_s")

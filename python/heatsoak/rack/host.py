@@ -24,18 +24,10 @@ from uuid import uuid4
 from pydantic import BaseModel, ConfigDict
 
 import heatsoak
-from heatsoak import system
+from heatsoak import errors, system
 from heatsoak.bench.recorder import add_moved, nothing_moved
 from heatsoak.bench.rows import PlannedRow
 from heatsoak.bench.session import DriveOptions, Session, plan_session
-from heatsoak.errors import (
-    HeatsoakError,
-    RefusedError,
-    RunInterrupted,
-    ToolError,
-    UsageError,
-    is_stop,
-)
 from heatsoak.output import announce, print_err
 from heatsoak.rack.kept import (
     Ended,
@@ -118,7 +110,7 @@ def describe() -> Host:
             ours.unlink()
         id_ = path.read_text("ascii")
     except OSError as error:
-        raise ToolError(f"{path}: cannot be written: {error.strerror}") from error
+        raise errors.ToolError(f"{path}: cannot be written: {error.strerror}") from error
     return Host(id=id_, name=socket.gethostname(), version=heatsoak.__version__)
 
 
@@ -153,7 +145,7 @@ def start(test: RackTest, attempt: int, again: bool = False) -> Status:
         # one that was asked for before may live: systemd refuses another of its name
         if not is_spawned and (before is None or times > _MOST_STARTS):
             why = f"{unit}: cannot be started, see {_output_of(kept, attempt)}"
-            kept.end(attempt, Ended(exit_code=ToolError.exit_code, why=why))
+            kept.end(attempt, Ended(exit_code=errors.ToolError.exit_code, why=why))
     return kept.status(attempt)
 
 
@@ -162,7 +154,7 @@ def _refuse_tested(test: RackTest) -> None:
         kept = Kept(path.parent)
         other, state = kept.test(), kept.status(kept.newest_attempt()).state
         if other.run != test.run and other.protocol == test.protocol and state in _TESTED:
-            raise RefusedError(
+            raise errors.RefusedError(
                 f"{test.on}: {state} in run {other.run} with the same protocol and labels: name "
                 "that run's directory with -o, or add --again to test it again"
             )
@@ -246,7 +238,7 @@ def readings(run: str, names: Sequence[str]) -> dict[str, LiveReading]:
             if path.stat().st_size < known.read_bytes:  # another attempt began it anew
                 known = _journals[path] = _Journal()
             known.read(path)
-        except (OSError, ValueError, UsageError):
+        except (OSError, ValueError, errors.UsageError):
             _journals.pop(path, None)
             continue  # has not begun, has just ended, or has a recording for each cell
         found[name] = LiveReading(
@@ -279,7 +271,7 @@ def files(run: str, name: str, attempt: int) -> list[CollectedFile]:
     """Return the files of what a test has recorded; raises UsageError while it does."""
     kept = Kept(directory_of(run, name))
     if not kept.status(attempt).has_ended:
-        raise UsageError(f"{name}: has not ended")
+        raise errors.UsageError(f"{name}: has not ended")
     found = []
     for path in sorted(kept.recording.rglob("*")):
         if path.is_file() and not path.is_symlink():
@@ -295,7 +287,7 @@ def read(run: str, name: str, path: str, offset: int) -> bytes:
     recording = Kept(directory_of(run, name)).recording.resolve()
     wanted = (recording / path).resolve()
     if not wanted.is_relative_to(recording):
-        raise UsageError(f"{path}: is not part of the recording")
+        raise errors.UsageError(f"{path}: is not part of the recording")
     with wanted.open("rb") as file:
         file.seek(offset)
         return file.read(_BLOCK)
@@ -368,7 +360,7 @@ def perform(directory: Path, attempt: int) -> int:
         try:
             with kept.room_for_the_end():
                 ended = _run(kept, attempt)
-        except HeatsoakError as error:
+        except errors.HeatsoakError as error:
             ended = Ended(exit_code=error.exit_code, why=str(error))
         write(kept.path("ended", attempt), ended)
     if ended.why is not None:
@@ -386,11 +378,11 @@ def _run(kept: Kept, attempt: int) -> Ended:
             resume=attempt > 1,
             when_held=lambda: _begin(kept, attempt, test.waits, planned_s),
         )
-    except HeatsoakError as error:
+    except errors.HeatsoakError as error:
         return Ended(exit_code=error.exit_code, why=str(error))
     except (KeyboardInterrupt, Exception) as error:
-        if is_stop(error):
-            return Ended(exit_code=RunInterrupted.exit_code, why="stopped before it began")
+        if errors.is_stop(error):
+            return Ended(exit_code=errors.RunInterrupted.exit_code, why="stopped before it began")
         for line in traceback.format_exception(error):
             print_err(line.rstrip())
         return Ended(exit_code=3, why=f"internal error: {type(error).__name__}: {error}")
@@ -411,7 +403,7 @@ def _begin(kept: Kept, attempt: int, waits: bool, planned_s: float) -> None:
         give_up_s = time.monotonic() + _WAITS_S
         while (go := kept.read(Go, "go", attempt)) is None:
             if time.monotonic() > give_up_s:
-                raise RunInterrupted("was never told to begin")
+                raise errors.RunInterrupted("was never told to begin")
             time.sleep(_LOOK_S)
         time.sleep(max(go.at_s - time.monotonic(), 0.0))
     started = Started(at_unix_s=time.time(), planned_s=planned_s)

@@ -11,8 +11,7 @@ from contextlib import suppress
 from typing import Any, Self
 
 import heatsoak
-from heatsoak.cluster import CONNECT_S, client_class, no_answer
-from heatsoak.errors import HeatsoakError, ToolError, UsageError
+from heatsoak import cluster, errors
 from heatsoak.rack import host
 from heatsoak.rack.host import Host
 
@@ -24,7 +23,7 @@ _LONG_ANSWER_S = 600.0
 _TAKE_LONG = (host.files, host.read, host.drives, host.preview)
 
 
-class NoAnswerError(ToolError):
+class NoAnswerError(errors.ToolError):
     """A host, or the scheduler, has not answered: it may have done what it was asked for."""
 
 
@@ -40,7 +39,7 @@ class Hosts:
     def __init__(self, address: str) -> None:
         """Take the scheduler's address; raises UsageError for what is none."""
         self._address = address
-        self._client_class = client_class(address)
+        self._client_class = cluster.client_class(address)
         self._client: Any = None
         self._workers: dict[str, str] = {}
         self._names: dict[str, str] = {}
@@ -65,11 +64,11 @@ class Hosts:
             if self._client is None:
                 await self._connect()
             identity = await asyncio.wait_for(
-                self._client.scheduler.identity(n_workers=-1), CONNECT_S
+                self._client.scheduler.identity(n_workers=-1), cluster.CONNECT_S
             )
         except Exception as error:
             await self._close()
-            raise NoAnswerError(no_answer(self._address, error)) from error
+            raise NoAnswerError(cluster.no_answer(self._address, error)) from error
         # all at once: each loads heatsoak when it is asked for the first time
         workers = sorted(identity["workers"].items())
         answers = await asyncio.gather(*(self._meet(*one) for one in workers))
@@ -93,7 +92,7 @@ class Hosts:
         if worker.get("name") not in (None, address):
             known = known.model_copy(update={"name": str(worker["name"])})
         if known.version != heatsoak.__version__:
-            raise UsageError(
+            raise errors.UsageError(
                 f"{known.name}: has heatsoak {known.version}, and this is "
                 f"{heatsoak.__version__}: install the same on both"
             )
@@ -106,7 +105,7 @@ class Hosts:
         """
         async with self._changing:
             if host_id not in self._workers:  # it may have come back with another address
-                with suppress(HeatsoakError):
+                with suppress(errors.HeatsoakError):
                     await self.find()
         wait_s = _LONG_ANSWER_S if function in _TAKE_LONG else _ANSWER_S
         try:
@@ -142,27 +141,27 @@ class Hosts:
             (answer,) = (await asyncio.wait_for(asked, wait_s)).values()
         except Exception as error:
             raise NoAnswerError(f"{address}: {type(error).__name__}: {error}") from error
-        if isinstance(answer, HeatsoakError):
+        if isinstance(answer, errors.HeatsoakError):
             raise answer
         return answer
 
     async def _connect(self) -> None:
         self._client = self._client_class(
-            self._address, asynchronous=True, timeout=CONNECT_S, set_as_default=False
+            self._address, asynchronous=True, timeout=cluster.CONNECT_S, set_as_default=False
         )
-        await asyncio.wait_for(self._client, 2 * CONNECT_S)
+        await asyncio.wait_for(self._client, 2 * cluster.CONNECT_S)
 
     async def _close(self) -> None:
         client, self._client = self._client, None
         with suppress(Exception):
-            await asyncio.wait_for(client.close(), CONNECT_S)
+            await asyncio.wait_for(client.close(), cluster.CONNECT_S)
 
 
 async def _answer(function: Callable[..., Any], words: tuple[Any, ...]) -> Any:
     """Call `function` on a worker, beside whatever else that does; errors are answers too."""
     try:
         return await asyncio.to_thread(function, *words)
-    except HeatsoakError as error:
+    except errors.HeatsoakError as error:
         return error
     except Exception as error:
-        return ToolError(f"{type(error).__name__}: {error}")
+        return errors.ToolError(f"{type(error).__name__}: {error}")

@@ -25,10 +25,9 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from heatsoak import system
-from heatsoak.errors import RefusedError, RunInterrupted, ToolError, UsageError
+from heatsoak import errors, system
 from heatsoak.protocol import Protocol
-from heatsoak.recording.files import replace_atomically, reporting_write_errors, reserve
+from heatsoak.recording import files
 from heatsoak.target.undo import lock, state_directory
 
 #: Environment variable for another directory to keep tests in.
@@ -104,8 +103,8 @@ class Ended(_Kept):
         """The state that it is in since."""
         ends: dict[int, State] = {
             0: "finished",
-            RefusedError.exit_code: "refused",
-            RunInterrupted.exit_code: "interrupted",
+            errors.RefusedError.exit_code: "refused",
+            errors.RunInterrupted.exit_code: "interrupted",
         }
         return ends.get(self.exit_code, "failed")
 
@@ -156,7 +155,7 @@ def directory_of(run: str, name: str) -> Path:
     """Return a test's directory; raises UsageError for names that are no file names."""
     for text in (run, name):
         if not _NAME.fullmatch(text):
-            raise UsageError(f"{text!r}: cannot be the name of a test's directory")
+            raise errors.UsageError(f"{text!r}: cannot be the name of a test's directory")
     return home() / run / name
 
 
@@ -181,7 +180,7 @@ class Kept:
         """Return the test; raises ToolError if it cannot be read."""
         found = _read(RackTest, self.directory / "test.json")
         if found is None:
-            raise ToolError(f"{self.directory}: holds no test")
+            raise errors.ToolError(f"{self.directory}: holds no test")
         return found
 
     def keep(self, test: RackTest) -> None:
@@ -189,7 +188,7 @@ class Kept:
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ToolError(
+            raise errors.ToolError(
                 f"{self.directory}: cannot be made: {error.strerror}: set {HOME_VARIABLE} to a "
                 "directory that can be written"
             ) from error
@@ -198,7 +197,7 @@ class Kept:
             if before is None:
                 write(self.directory / "test.json", test)
             elif before != test:
-                raise UsageError(f"{self.directory}: holds another test of that name")
+                raise errors.UsageError(f"{self.directory}: holds another test of that name")
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -248,8 +247,8 @@ class Kept:
     def room_for_the_end(self) -> Iterator[None]:
         """Keep some of the disk free, which may be full when the test ends."""
         path = self.directory / "reserve"
-        with reporting_write_errors(path):
-            reserve(path)
+        with files.reporting_write_errors(path):
+            files.reserve(path)
         try:
             yield
         finally:
@@ -290,7 +289,7 @@ class Kept:
 
 def write(path: Path, model: BaseModel) -> None:
     """Write a model so that it is there, whole, whatever happens from now on."""
-    with reporting_write_errors(path), replace_atomically(path) as partial:
+    with files.reporting_write_errors(path), files.replace_atomically(path) as partial:
         partial.write_text(model.model_dump_json(), "utf-8")
 
 
@@ -300,4 +299,4 @@ def _read(model: type[_Model], path: Path) -> _Model | None:
     except FileNotFoundError:
         return None
     except (OSError, ValidationError) as error:
-        raise ToolError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from error
+        raise errors.ToolError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from error

@@ -8,7 +8,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, get_args
 
 from heatsoak.analysis import analyze
-from heatsoak.bench.metrics import DriveState, Metrics, Scrapes, serving
+from heatsoak.bench import metrics
 from heatsoak.bench.recorder import Latest
 from heatsoak.errors import HeatsoakError
 from heatsoak.exporter.openmetrics import Sample, metric
@@ -42,8 +42,8 @@ class RackMetrics:
     @contextmanager
     def served(self, address: str | None) -> Iterator[None]:
         """Serve them meanwhile, as :func:`serving` does, and then wait for a last scrape."""
-        scrapes = Scrapes(self)
-        with serving(scrapes, address):
+        scrapes = metrics.Scrapes(self)
+        with metrics.serving(scrapes, address):
             # judged beside the run: when somebody asks, there is no time for it
             with nullcontext() if address is None else self._judging():
                 yield
@@ -87,17 +87,19 @@ class RackMetrics:
             progress.append((labels, row.progress))
         yield metric(_STATE, states)
         yield metric(_PROGRESS, progress)
-        yield from Metrics(lambda: (self._seen(row) for row in rows)).collect()
+        yield from metrics.Metrics(lambda: (self._seen(row) for row in rows)).collect()
 
-    def _seen(self, row: Row) -> DriveState:
+    def _seen(self, row: Row) -> metrics.DriveState:
         labels, latest = _labels(row), Latest()
         reading = self.readings.get(row.name)
         if reading is None:
-            return DriveState(labels, latest, verdict=self._verdicts.get(row.directory or ""))
+            return metrics.DriveState(
+                labels, latest, verdict=self._verdicts.get(row.directory or "")
+            )
         if row.state == "running":
             latest.update(reading.values)
         known = {key: reading.drive.get(key) for key in ("model", "serial")}
-        return DriveState(
+        return metrics.DriveState(
             {**labels, **known},
             latest,
             reading.sensors if row.state == "running" else (),

@@ -14,27 +14,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from heatsoak import system
-from heatsoak.errors import HeatsoakError, ToolError, UsageError
+from heatsoak import errors, system
 from heatsoak.protocol import Protocol, apply_settings, label_text
-from heatsoak.rack import host
+from heatsoak.rack import host, state
 from heatsoak.rack.hosts import Hosts, NoAnswerError
 from heatsoak.rack.kept import ENDS, RackTest, Status, write
-from heatsoak.rack.state import (
-    NAME,
-    ListedDrive,
-    NotThereError,
-    PlannedTest,
-    Rack,
-    Row,
-    Together,
-    load_listed,
-    load_rack,
-    name_of,
-    placed,
-    plain,
-    require_hosts,
-)
 from heatsoak.recording import require_new
 from heatsoak.recording.files import made, require_creatable, require_writable
 from heatsoak.recording.meta import META, PARTIAL
@@ -81,16 +65,16 @@ class RackRequest:
     address: str
     listed: Path | None
     directory: Path
-    together: Together
+    together: state.Together
     resume: bool
     again: bool
     wait_s: float
     waiting: Callable[[str], None]
-    tell: Callable[[Rack, str], None]
+    tell: Callable[[state.Rack, str], None]
     read: Callable[[dict[str, host.LiveReading]], None] | None = None
 
 
-def run_rack(asked: RackRequest) -> Rack:
+def run_rack(asked: RackRequest) -> state.Rack:
     """Make all tests, and return what became of them; what was collected is in the directory.
 
     Raises UsageError for drives that cannot be tested so, also for hosts that do not answer within
@@ -98,7 +82,7 @@ def run_rack(asked: RackRequest) -> Rack:
     follows them again.
     """
 
-    async def run() -> Rack:
+    async def run() -> state.Rack:
         with _only_one(asked.directory):
             async with Hosts(asked.address) as hosts:
                 return await _follow(asked, hosts)
@@ -106,7 +90,7 @@ def run_rack(asked: RackRequest) -> Rack:
     return asyncio.run(run())
 
 
-async def _follow(asked: RackRequest, hosts: Hosts) -> Rack:
+async def _follow(asked: RackRequest, hosts: Hosts) -> state.Rack:
     rack = _continued(asked)
     if rack is None:
         rack = _new(asked, await _tests_asked_for(hosts, asked))
@@ -139,8 +123,8 @@ def _only_one(directory: Path) -> Iterator[None]:
 
     Raises UsageError if another command does, or for a directory of anything else.
     """
-    leftovers = {_LOCK, NAME + PARTIAL}  # of a command that was killed while it began
-    if not (directory / NAME).exists() and not _names_in(directory) <= leftovers:
+    leftovers = {_LOCK, state.NAME + PARTIAL}  # of a command that was killed while it began
+    if not (directory / state.NAME).exists() and not _names_in(directory) <= leftovers:
         require_new(directory)
     require_creatable(directory)
     require_writable(directory)
@@ -148,14 +132,14 @@ def _only_one(directory: Path) -> Iterator[None]:
         try:
             system.lock(file.fileno())
         except BlockingIOError:
-            raise UsageError(
+            raise errors.UsageError(
                 f"{directory}: another command follows this run: wait for it, or end that one first"
             ) from None
-        (directory / (NAME + PARTIAL)).unlink(missing_ok=True)
+        (directory / (state.NAME + PARTIAL)).unlink(missing_ok=True)
         try:
             yield
         finally:
-            if not (directory / NAME).exists():
+            if not (directory / state.NAME).exists():
                 with suppress(OSError):  # Windows removes no file that is open
                     (directory / _LOCK).unlink()
 
@@ -171,7 +155,7 @@ async def _patiently(asked: RackRequest, ask: Callable[[], Awaitable[_Found]]) -
     while True:
         try:
             return await ask()
-        except (NoAnswerError, NotThereError) as error:
+        except (NoAnswerError, state.NotThereError) as error:
             left_s = give_up_s - now_s()
             if left_s <= 0:
                 raise
@@ -181,45 +165,49 @@ async def _patiently(asked: RackRequest, ask: Callable[[], Awaitable[_Found]]) -
         await asyncio.sleep(_POLL_S)
 
 
-async def _tests_asked_for(hosts: Hosts, asked: RackRequest) -> list[tuple[host.Host, ListedDrive]]:
+async def _tests_asked_for(
+    hosts: Hosts, asked: RackRequest
+) -> list[tuple[host.Host, state.ListedDrive]]:
     """Return the drives to be tested, each with its host; raises UsageError for none."""
-    listed = None if asked.listed is None else load_listed(asked.listed)
+    listed = None if asked.listed is None else state.load_listed(asked.listed)
     if listed is None and asked.protocol.writes:
-        raise UsageError(
+        raise errors.UsageError(
             f"{asked.protocol.name}: writes, so name the drives that may be erased with --drives "
             "FILE: heatsoak rack drives -o FILE lists them"
         )
 
-    async def ask() -> list[tuple[host.Host, ListedDrive]]:
+    async def ask() -> list[tuple[host.Host, state.ListedDrive]]:
         found, drives = await hosts.each(host.drives)
         if listed is None and not found:
             raise _no_workers(hosts)
         if hosts.silent:
             asked.waiting(no_answer_from(hosts.silent))
-        require_hosts(listed or [], found)
+        state.require_hosts(listed or [], found)
         every = [
-            ListedDrive(host=found[id_].name, on=row.id)
+            state.ListedDrive(host=found[id_].name, on=row.id)
             for id_, rows in drives.items()
             for row in rows
         ]
         if listed is None and not every:
-            raise UsageError("no host has a drive of its own: name targets with --drives FILE")
-        return placed(listed or every, found, drives)
+            raise errors.UsageError(
+                "no host has a drive of its own: name targets with --drives FILE"
+            )
+        return state.placed(listed or every, found, drives)
 
     return await _patiently(asked, ask)
 
 
-def _new(asked: RackRequest, tests: Sequence[tuple[host.Host, ListedDrive]]) -> Rack:
+def _new(asked: RackRequest, tests: Sequence[tuple[host.Host, state.ListedDrive]]) -> state.Rack:
     rows = [
-        Row(
-            name=name_of(on_host, drive),
+        state.Row(
+            name=state.name_of(on_host, drive),
             host=on_host.name,
             host_id=on_host.id,
             **drive.model_dump(include={"on", "erase", "labels", "sensors"}),
         )
         for on_host, drive in tests
     ]
-    return Rack(
+    return state.Rack(
         run=uuid4().hex,
         protocol=asked.protocol.name,
         protocol_sha256=_digest(asked.protocol),
@@ -228,25 +216,25 @@ def _new(asked: RackRequest, tests: Sequence[tuple[host.Host, ListedDrive]]) -> 
     )
 
 
-def _continued(asked: RackRequest) -> Rack | None:
+def _continued(asked: RackRequest) -> state.Rack | None:
     """The run in the output directory, which has to be this one."""
-    if not (asked.directory / NAME).exists():
+    if not (asked.directory / state.NAME).exists():
         if asked.resume:
-            raise UsageError(
+            raise errors.UsageError(
                 f"--resume: {asked.directory} holds no run of a rack: name one's with -o"
             )
         return None
-    rack = load_rack(asked.directory)
+    rack = state.load_rack(asked.directory)
     same = rack.protocol_sha256 == _digest(asked.protocol) and rack.together == asked.together
     if asked.listed is not None:
-        drives = load_listed(asked.listed)
+        drives = state.load_listed(asked.listed)
         same &= len(drives) == len(rack.tests) and all(
             (one.host or row.host, one.on, one.erase, one.labels, one.sensors)
             == (row.host, row.on, row.erase, row.labels, row.sensors)
             for one, row in zip(drives, rack.tests, strict=False)
         )
     if not same:
-        raise UsageError(
+        raise errors.UsageError(
             f"{asked.directory}: holds a run with another protocol or other drives: repeat that "
             "command as it was, or name a new directory with -o"
         )
@@ -257,11 +245,11 @@ def _digest(protocol: Protocol) -> str:
     return hashlib.sha256(protocol.model_dump_json().encode()).hexdigest()
 
 
-def _keep(rack: Rack, directory: Path) -> None:
-    write(directory / NAME, rack)
+def _keep(rack: state.Rack, directory: Path) -> None:
+    write(directory / state.NAME, rack)
 
 
-def test_of(rack: Rack, row: Row, protocol: Protocol) -> RackTest:
+def test_of(rack: state.Rack, row: state.Row, protocol: Protocol) -> RackTest:
     """Return what a host is asked to run."""
     labels = [f"conditions.host={row.host}"]
     labels += [f"{key}={label_text(value)}" for key, value in row.labels.items()]
@@ -279,7 +267,7 @@ def test_of(rack: Rack, row: Row, protocol: Protocol) -> RackTest:
 class _Following:
     """Follows the tests of a rack, a coroutine for each host."""
 
-    def __init__(self, asked: RackRequest, rack: Rack, hosts: Hosts) -> None:
+    def __init__(self, asked: RackRequest, rack: state.Rack, hosts: Hosts) -> None:
         self._asked = asked
         self._rack = rack
         self._hosts = hosts
@@ -296,7 +284,7 @@ class _Following:
                 self._lost.discard(host_id)
             except NoAnswerError:
                 self._lost.add(host_id)
-            except HeatsoakError as error:  # such as a host whose disk is broken
+            except errors.HeatsoakError as error:  # such as a host whose disk is broken
                 for row in rows:
                     row.why = row.why if row.is_collected else f"cannot be followed: {error}"
                 self._has_changed = True
@@ -305,7 +293,7 @@ class _Following:
             if not all(row.is_collected for row in rows):
                 await asyncio.sleep(_POLL_S)
 
-    async def _look(self, host_id: str, rows: Sequence[Row]) -> None:
+    async def _look(self, host_id: str, rows: Sequence[state.Row]) -> None:
         todo = [row for row in rows if not row.is_collected]
         attempts = {row.name: row.attempt for row in todo}
         found = await self._hosts.call(host_id, host.statuses, self._rack.run, attempts)
@@ -318,7 +306,7 @@ class _Following:
                     row.take(await self._hosts.call(host_id, host.start, *words))
                 except NoAnswerError:
                     raise
-                except HeatsoakError as error:
+                except errors.HeatsoakError as error:
                     _give_up(row, error)
         await self._begin(host_id, rows)
         running = [row.name for row in todo if row.state == "running"]
@@ -330,7 +318,7 @@ class _Following:
             if row.state in ENDS and not row.is_collected:
                 await self._collect(host_id, row)
 
-    async def _begin(self, host_id: str, rows: Sequence[Row]) -> None:
+    async def _begin(self, host_id: str, rows: Sequence[state.Row]) -> None:
         """Tell tests to begin once all that begin with them are ready."""
         ready = {row.name: row.attempt for row in rows if row.state == "ready"}
         together = self._rack.tests if self._rack.together == "rack" else rows
@@ -342,9 +330,9 @@ class _Following:
         in_s = max(self._begin_s - now_s, 0.0) if self._rack.together == "rack" else 0.0
         await self._hosts.call(host_id, host.go, self._rack.run, ready, in_s)
 
-    async def _collect(self, host_id: str, row: Row) -> None:
+    async def _collect(self, host_id: str, row: state.Row) -> None:
         """Fetch what a test has recorded, from where an earlier try has stopped."""
-        run, own = self._rack.run, Path(plain(row.host)) / row.name
+        run, own = self._rack.run, Path(state.plain(row.host)) / row.name
         files = await self._hosts.call(host_id, host.files, run, row.name, row.attempt)
         if not any(PurePosixPath(file.path).name == META for file in files):
             files = []  # killed before there was anything to read
@@ -397,7 +385,7 @@ class _Following:
         self._asked.tell(self._rack, words)
 
 
-def _give_up(row: Row, error: HeatsoakError) -> None:
+def _give_up(row: state.Row, error: errors.HeatsoakError) -> None:
     row.state = "refused" if error.exit_code == 4 else "failed"
     row.why, row.is_collected = str(error), True
 
@@ -406,13 +394,13 @@ def _relative(path: str) -> Path:
     """A path of a host's, which must not lead out of the directory."""
     pure = PurePosixPath(path)
     if pure.is_absolute() or ".." in pure.parts:
-        raise ToolError(f"{path}: is no file of a recording")
+        raise errors.ToolError(f"{path}: is no file of a recording")
     return Path(*pure.parts)
 
 
 def stop_rack(directory: Path, address: str) -> int:
     """Stop the tests of a run that are under way; return how many were."""
-    rack = load_rack(directory)
+    rack = state.load_rack(directory)
 
     async def stop() -> int:
         async with Hosts(address) as hosts:
@@ -426,7 +414,7 @@ def stop_rack(directory: Path, address: str) -> int:
                 except NoAnswerError:
                     lost.add(rows[0].host)
             if lost:
-                raise ToolError(
+                raise errors.ToolError(
                     f"no answer from {', '.join(sorted(lost))}, where tests go on: repeat this "
                     "when the workers there run again"
                 )
@@ -435,10 +423,12 @@ def stop_rack(directory: Path, address: str) -> int:
     return asyncio.run(stop())
 
 
-def _no_workers(hosts: Hosts) -> NotThereError:
+def _no_workers(hosts: Hosts) -> state.NotThereError:
     if hosts.silent:
-        return NotThereError(f"{no_answer_from(hosts.silent)}, nor does any other host")
-    return NotThereError("the cluster has no workers: start one on each host with dask worker")
+        return state.NotThereError(f"{no_answer_from(hosts.silent)}, nor does any other host")
+    return state.NotThereError(
+        "the cluster has no workers: start one on each host with dask worker"
+    )
 
 
 def no_answer_from(names: Sequence[str]) -> str:
@@ -459,20 +449,20 @@ def drives_of_hosts(address: str) -> DrivesOfHosts:
     return asyncio.run(ask())
 
 
-def previews(asked: RackRequest) -> list[PlannedTest]:
+def previews(asked: RackRequest) -> list[state.PlannedTest]:
     """Return what each test would write and how long it takes, or why it cannot be run."""
 
-    async def ask() -> list[PlannedTest]:
+    async def ask() -> list[state.PlannedTest]:
         async with Hosts(asked.address) as hosts:
             rack = _continued(asked) or _new(asked, await _tests_asked_for(hosts, asked))
             await _patiently(asked, hosts.find)
             found = []
             for row in rack.tests:
-                planned = PlannedTest(host=row.host, on=row.on, runs=[])
+                planned = state.PlannedTest(host=row.host, on=row.on, runs=[])
                 try:
                     test = test_of(rack, row, asked.protocol)
                     planned.runs = await hosts.call(row.host_id, host.preview, test)
-                except HeatsoakError as error:
+                except errors.HeatsoakError as error:
                     planned.why, planned.exit_code = str(error), error.exit_code
                 found.append(planned)
             return found

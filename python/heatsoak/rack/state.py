@@ -16,8 +16,8 @@ from heatsoak.bench.rows import PlannedRow
 from heatsoak.catalog.specs import Strict
 from heatsoak.errors import UsageError
 from heatsoak.protocol.conditions import Label
+from heatsoak.rack import kept
 from heatsoak.rack.host import Host
-from heatsoak.rack.kept import LATE, State, Status
 from heatsoak.target.device import DriveRow
 from heatsoak.toml import toml_file, validated
 
@@ -161,13 +161,13 @@ class Row(BaseModel):
     labels: dict[str, Label]
     sensors: str | None = None
     attempt: int = 1
-    state: State = "absent"
+    state: kept.State = "absent"
     why: str | None = None
     progress: float = 0.0
     is_collected: bool = False
     directory: str | None = None
 
-    def take(self, status: Status) -> None:
+    def take(self, status: kept.Status) -> None:
         """Take over where it stands."""
         self.state, self.why, self.progress = status.state, status.why, status.progress
 
@@ -185,7 +185,7 @@ class Rack(BaseModel):
     @property
     def late(self) -> int:
         """How many tests still run though their planned time is over."""
-        return sum(row.state == "running" and row.progress >= LATE for row in self.tests)
+        return sum(row.state == "running" and row.progress >= kept.LATE for row in self.tests)
 
     @property
     def progress(self) -> float | None:

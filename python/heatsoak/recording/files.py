@@ -19,8 +19,7 @@ from pathlib import Path
 
 import polars as pl
 
-from heatsoak import system
-from heatsoak.errors import HeatsoakError, ToolError, UsageError
+from heatsoak import errors, system
 from heatsoak.files import read_regular, wrong_kind
 from heatsoak.recording.meta import EVENTS, JOURNAL, META, PARQUET, PARTIAL, RAW, RecordingMeta
 
@@ -41,12 +40,14 @@ def require_creatable(path: Path) -> None:
         places = (path, *path.parents)
         nearest = next((place for place in places if os.path.lexists(place)), path)
         if nearest != path and not nearest.is_dir():
-            raise UsageError(f"{path}: {nearest} is a file, not a directory: name another with -o")
+            raise errors.UsageError(
+                f"{path}: {nearest} is a file, not a directory: name another with -o"
+            )
         path.lstat()
     except FileNotFoundError:
         return
     except OSError as error:
-        raise UsageError(f"{path}: cannot be created: {error.strerror}") from error
+        raise errors.UsageError(f"{path}: cannot be created: {error.strerror}") from error
 
 
 def require_writable(directory: Path, named: Path | None = None) -> None:
@@ -65,7 +66,7 @@ def require_writable(directory: Path, named: Path | None = None) -> None:
             reason = os.strerror(error.errno) if error.errno else str(error)
             named = named or directory
             place = "" if nearest == named else f"in {nearest.absolute()}: "
-            raise UsageError(
+            raise errors.UsageError(
                 f"{named}: cannot be written: {place}{reason}: name another place with -o"
             ) from None
 
@@ -77,7 +78,9 @@ def require_new(directory: Path, otherwise: str = "") -> None:
     """
     require_creatable(directory)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise UsageError(f"{directory}: already exists: name a new directory with -o{otherwise}")
+        raise errors.UsageError(
+            f"{directory}: already exists: name a new directory with -o{otherwise}"
+        )
     require_writable(directory)
 
 
@@ -154,7 +157,7 @@ def making(directory: Path) -> Iterator[Path]:
                 system.sync_directory(directory.parent)
         except BaseException as error:
             shutil.rmtree(partial, ignore_errors=True)
-            if isinstance(error, HeatsoakError):  # by the name that the user gave
+            if isinstance(error, errors.HeatsoakError):  # by the name that the user gave
                 raise type(error)(str(error).replace(str(partial), str(directory))) from error
             raise
 
@@ -202,17 +205,19 @@ def reporting_write_errors(place: Path | str) -> Iterator[None]:
         raise write_error(place, error) from error
 
 
-def write_error(place: Path | str, error: OSError) -> HeatsoakError:
+def write_error(place: Path | str, error: OSError) -> errors.HeatsoakError:
     """Return the error for a failed write of `place`, or for damaged samples that were its source.
 
     A ToolError with the system's message, or a UsageError.
     """
     if error.errno is None and isinstance(error.__cause__, pl.exceptions.PolarsError):
-        return UsageError(f"the samples for {place} are damaged: {str(error).splitlines()[0]}")
+        return errors.UsageError(
+            f"the samples for {place} are damaged: {str(error).splitlines()[0]}"
+        )
     message = f"{place}: cannot be written: {error.strerror or error}"
     if isinstance(place, Path) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         message += ": free some space there"
-    return ToolError(message)
+    return errors.ToolError(message)
 
 
 # --- whether a finished recording's files are still what was recorded ----------------------------
@@ -295,17 +300,21 @@ def check_free(
         require_creatable(path)
         _require_regular(path)
         if not (makes_directories or path.parent.is_dir()):
-            raise UsageError(
+            raise errors.UsageError(
                 f"{path}: there is no directory {path.parent}: make it, or name another"
             )
         with reporting_write_errors(path):
             real = Path(os.path.realpath(path))
             if _is_of_a_recording(real):
-                raise UsageError(f"{path}: is part of a recording: name another file with -o")
+                raise errors.UsageError(
+                    f"{path}: is part of a recording: name another file with -o"
+                )
             if path.exists() and (real in read or any(real.is_relative_to(one) for one in logs)):
-                raise UsageError(f"{path}: is what is read: name another file with -o")
+                raise errors.UsageError(f"{path}: is what is read: name another file with -o")
             if path.exists() and not force:
-                raise UsageError(f"{path}: already exists: name another file, or add --force")
+                raise errors.UsageError(
+                    f"{path}: already exists: name another file, or add --force"
+                )
         places[real.parent] = path
     for place, path in places.items():
         require_writable(place, path)
@@ -315,10 +324,10 @@ def _require_regular(path: Path) -> None:
     """Raise UsageError for whatever is there that is not a regular file."""
     with reporting_write_errors(path):
         if path.is_symlink():
-            raise UsageError(f"{path}: is a link: name a file itself with -o")
+            raise errors.UsageError(f"{path}: is a link: name a file itself with -o")
         if path.exists() and not path.is_file():
             what = wrong_kind(path.stat().st_mode)
-            raise UsageError(f"{path}: {what}: name another with -o")
+            raise errors.UsageError(f"{path}: {what}: name another with -o")
 
 
 def _is_of_a_recording(real: Path) -> bool:

@@ -16,10 +16,9 @@ from pydantic import ValidationError
 from heatsoak.errors import ChangedError, UsageError
 from heatsoak.files import read_regular, require_file
 from heatsoak.output import utf8_text
+from heatsoak.recording import files, writer
 from heatsoak.recording.columns import schema_of
-from heatsoak.recording.files import MAX_META_BYTES, changes_of, making, require_new
 from heatsoak.recording.meta import EVENTS, JOURNAL, LONGEST_S, META, PARQUET, Event, RecordingMeta
-from heatsoak.recording.writer import RecordingWriter, scan_journal, whole_lines
 
 #: The first interval, of a sensor or a logger, may start up to this long before the recording.
 _EARLY_S = 600.0
@@ -91,7 +90,7 @@ class Recording:
         file = path / META
         require_file(file)
         try:
-            meta = RecordingMeta.model_validate_json(read_regular(file, MAX_META_BYTES))
+            meta = RecordingMeta.model_validate_json(read_regular(file, files.MAX_META_BYTES))
             schema_of(meta.columns)
         except OSError as error:
             raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
@@ -165,7 +164,7 @@ class Recording:
         self.require_unchanged()
         path = self.path / PARQUET
         if not path.exists():
-            return cleaned(scan_journal(self.path / JOURNAL, schema), schema)
+            return cleaned(writer.scan_journal(self.path / JOURNAL, schema), schema)
         with self._reporting_damage():
             is_as_recorded = self.meta.samples_sha256 is not None and self.changes is None
             if not is_as_recorded and (why := _why_undecodable(path)) is not None:
@@ -185,7 +184,7 @@ class Recording:
     def changes(self) -> str | None:
         """That it was changed after it was made, and what; None if nothing is known to be."""
         with self._reporting_damage():
-            return changes_of(self.path, self.meta)
+            return files.changes_of(self.path, self.meta)
 
     @property
     def is_readable(self) -> bool:
@@ -237,7 +236,7 @@ class Recording:
         """The events, without lines that are cut off or damaged."""
         self.require_unchanged()
         events = []
-        for line in whole_lines(self.path / EVENTS):
+        for line in writer.whole_lines(self.path / EVENTS):
             try:
                 events.append(Event.model_validate_json(line))
             except ValidationError:
@@ -375,8 +374,8 @@ class InMemoryRecording(Recording):
     def save(self, directory: Path) -> Recording:
         """Write it to `directory`, which must be new or empty, and return what was written."""
         meta = self.meta.model_copy(update={"status": "running"})
-        require_new(directory)
-        with making(directory) as partial, RecordingWriter(partial, meta) as to:
+        files.require_new(directory)
+        with files.making(directory) as partial, writer.RecordingWriter(partial, meta) as to:
             to.append(self._samples)
             for event in self._events:
                 to.event(event)
@@ -389,12 +388,12 @@ def save_all(held: Sequence[InMemoryRecording], directory: Path) -> list[Recordi
 
     Raises UsageError if `directory` is not empty or cannot be created.
     """
-    require_new(directory)
+    files.require_new(directory)
     if len(held) == 1:
         return [held[0].save(directory)]
     width = len(str(len(held)))
     names = [f"{number:0{width}d}-{_slug(one)}" for number, one in enumerate(held, 1)]
-    with making(directory) as partial:
+    with files.making(directory) as partial:
         for recording, name in zip(held, names, strict=True):
             recording.save(partial / name)
     return [Recording.open(directory / name) for name in names]

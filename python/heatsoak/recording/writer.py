@@ -18,18 +18,8 @@ import polars as pl
 from heatsoak import system
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.files import open_regular
+from heatsoak.recording import files
 from heatsoak.recording.columns import schema_of
-from heatsoak.recording.files import (
-    NO_CHECKSUMS,
-    checksums,
-    made,
-    replace_atomically,
-    reporting_write_errors,
-    require_creatable,
-    reserve,
-    write_error,
-    write_meta,
-)
 from heatsoak.recording.meta import (
     EVENTS,
     JOURNAL,
@@ -167,12 +157,12 @@ class RecordingWriter:
 
     def __init__(self, directory: Path, meta: RecordingMeta, *, resumed: bool = False) -> None:
         self.directory = directory
-        self.meta = meta.model_copy(update=NO_CHECKSUMS)
+        self.meta = meta.model_copy(update=files.NO_CHECKSUMS)
         self._schema = schema_of(meta.columns)
         self._lock = threading.Lock()
         self._closed = threading.Event()
-        require_creatable(directory)
-        with reporting_write_errors(directory), made(directory), ExitStack() as undo:
+        files.require_creatable(directory)
+        with files.reporting_write_errors(directory), files.made(directory), ExitStack() as undo:
             if not resumed and any(directory.iterdir()):
                 raise UsageError(f"{directory}: is not empty: name a new directory with -o")
             # recording.json comes last: where it exists, the recording is complete
@@ -180,7 +170,7 @@ class RecordingWriter:
             self._events: FileIO = (directory / EVENTS).open("ab", buffering=0)
             if lock_events(self._events) and not resumed:
                 undo.callback(self._remove_begun)
-            reserve(directory / RESERVE)
+            files.reserve(directory / RESERVE)
             self._write_meta()
             undo.pop_all()
         self._syncer = threading.Thread(target=self._sync_forever, name="journal-sync", daemon=True)
@@ -234,14 +224,14 @@ class RecordingWriter:
         `recording.json` are written together with the status. Raises ToolError if the disk is full:
         then the journal stays, and can be read just like Parquet.
         """
-        with system.uninterrupted(), reporting_write_errors(self.directory):
+        with system.uninterrupted(), files.reporting_write_errors(self.directory):
             self.close()
             try:
                 if samples is None:
                     journal_to_parquet(self.directory, self.meta)
                 else:
                     _to_parquet(self.directory, samples.lazy())
-                changes |= checksums(self.directory)
+                changes |= files.checksums(self.directory)
             except KeyboardInterrupt:
                 # polars reacts to Ctrl-C in other threads too, maybe more than once: keep the
                 # journal, and still record how the run ended
@@ -254,7 +244,7 @@ class RecordingWriter:
                 return
             except OSError as error:
                 if status == "finished":
-                    failure = write_error(self.directory, error)
+                    failure = files.write_error(self.directory, error)
                     self._end("failed", str(failure), duration_s)
                     raise failure from error
                 self._end(status, reason, duration_s)
@@ -304,11 +294,11 @@ class RecordingWriter:
                     cut = len(data) - len(rest)
                     os.ftruncate(file.fileno(), os.fstat(file.fileno()).st_size - cut)
                 self._use_reserve()
-                raise write_error(self.directory, error) from error
+                raise files.write_error(self.directory, error) from error
 
     def _write_meta(self) -> None:
-        with reporting_write_errors(self.directory):
-            write_meta(self.directory, self.meta)
+        with files.reporting_write_errors(self.directory):
+            files.write_meta(self.directory, self.meta)
 
     def _sync_forever(self) -> None:
         while not self._closed.wait(SYNC_INTERVAL_S):
@@ -330,5 +320,5 @@ def journal_to_parquet(directory: Path, meta: RecordingMeta) -> None:
 
 
 def _to_parquet(directory: Path, frame: pl.LazyFrame) -> None:
-    with replace_atomically(directory / PARQUET) as partial, partial.open("wb") as file:
+    with files.replace_atomically(directory / PARQUET) as partial, partial.open("wb") as file:
         frame.sink_parquet(file, compression="zstd")

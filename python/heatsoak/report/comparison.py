@@ -11,22 +11,11 @@ from pydantic import BaseModel
 from rich.padding import Padding
 from rich.table import Table
 
+from heatsoak import output, words
 from heatsoak.analysis.comparison import Comparison, ComparisonRow, Ranked
 from heatsoak.analysis.comparison.headline import summaries
 from heatsoak.analysis.definitions import METRICS
-from heatsoak.output import Console, Text, lines, table_of
 from heatsoak.protocol import Label
-from heatsoak.words import (
-    difference_text,
-    interval_text,
-    listed,
-    number_text,
-    percent_text,
-    said,
-    shortened,
-    span_text,
-    title_of,
-)
 
 _TONES = {"better": "green", "worse": "red", "mixed": "yellow", "alike": ""}
 #: Letters of a group's name: if there is room, if there is less, and in a narrow table.
@@ -80,8 +69,8 @@ def drawn(rows: Sequence[ComparisonRow], groups: int) -> list[tuple[ComparisonRo
     has_titles = not several or len({row.title for row in chosen}) > 1
     named = []
     for row in chosen:
-        step = title_of(row.step) if several else ""
-        title = (row.title if several else title_of(row.title)) if has_titles else ""
+        step = words.title_of(row.step) if several else ""
+        title = (row.title if several else words.title_of(row.title)) if has_titles else ""
         group = str(row.group) if groups > 2 else ""
         named.append((row, [part for part in (step, row.model, title, group) if part]))
     return named
@@ -101,8 +90,8 @@ def _drawn(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
 def _value_text(value: float | None, at_least: float | None) -> str:
     """A value, or its lower bound: ``> 300``."""
     if value is not None:
-        return number_text(value)
-    return "" if at_least is None else f"> {number_text(at_least)}"
+        return words.number_text(value)
+    return "" if at_least is None else f"> {words.number_text(at_least)}"
 
 
 def told(row: ComparisonRow) -> ToldRow:
@@ -113,16 +102,16 @@ def told(row: ComparisonRow) -> ToldRow:
     shown = interval and interval.rounded(1)
     return ToldRow(
         title=f"{row.title}, {row.unit}",
-        change="" if change is None else difference_text(change, unit),
-        interval=interval_text(shown, digits=3, signed=True) if shown else "",
+        change="" if change is None else words.difference_text(change, unit),
+        interval=words.interval_text(shown, digits=3, signed=True) if shown else "",
         baseline=_value_text(row.baseline, row.baseline_at_least),
         value=_value_text(row.value, row.value_at_least),
     )
 
 
-def _verdict_text(row: ComparisonRow) -> Text:
+def _verdict_text(row: ComparisonRow) -> output.Text:
     text = "not shown" if row.verdict == "no difference shown" else row.verdict
-    return Text(text, style=_TONES.get(row.verdict, ""))
+    return output.Text(text, style=_TONES.get(row.verdict, ""))
 
 
 _CONVENTION = (
@@ -131,14 +120,14 @@ _CONVENTION = (
 )
 
 
-def _print_scores(comparison: Comparison, console: Console) -> list[ComparisonRow]:
+def _print_scores(comparison: Comparison, console: output.Console) -> list[ComparisonRow]:
     """Print the scores, with their steps if there are several; return the rows shown."""
     scores = summaries([row for row in comparison.rows if row.definition is not None])
     if not scores:
         return []
     console.print()
-    console.print(Text("Scores", style="bold"))
-    console.print(Text(_CONVENTION, style="dim"))
+    console.print(output.Text("Scores", style="bold"))
+    console.print(output.Text(_CONVENTION, style="dim"))
     shown: list[_Line] = []
     several = len({(row.protocol, row.model) for row in scores}) > 1
     for (protocol, model), rows in groupby(scores, key=lambda row: (row.protocol, row.model)):
@@ -149,7 +138,7 @@ def _print_scores(comparison: Comparison, console: Console) -> list[ComparisonRo
             shown.append(_Line(f"{name}, {row.unit}", row))
     _print_lines(shown, comparison, console, with_sign=True)
     for name, definition in dict.fromkeys((row.step, row.definition) for row in scores):
-        console.print(Padding(Text(f"{name}: {definition}", style="dim"), (0, 0, 0, 2)))
+        console.print(Padding(output.Text(f"{name}: {definition}", style="dim"), (0, 0, 0, 2)))
     for row in scores:
         if len(row.steps) > 1 and row.title == "score" and row.group == comparison.groups[1]:
             _print_steps(row, scores, comparison, console)
@@ -157,7 +146,10 @@ def _print_scores(comparison: Comparison, console: Console) -> list[ComparisonRo
 
 
 def _print_steps(
-    score: ComparisonRow, scores: Sequence[ComparisonRow], comparison: Comparison, console: Console
+    score: ComparisonRow,
+    scores: Sequence[ComparisonRow],
+    comparison: Comparison,
+    console: output.Console,
 ) -> None:
     """One row per step, and the resulting score last."""
     metric = f"mean_{score.metric.removeprefix('score_')}"
@@ -173,7 +165,7 @@ def _print_steps(
     if not steps:
         return
     console.print()
-    console.print(Text(f"{score.step}, {score.unit}, step by step", style="bold"))
+    console.print(output.Text(f"{score.step}, {score.unit}, step by step", style="bold"))
     shown = [
         _Line(f"{row.step}  {row.workload}" if number == 0 else "", row)
         for _, rows in groupby(steps, key=lambda row: row.step)
@@ -200,7 +192,11 @@ class _Line:
 
 
 def _print_lines(
-    shown: Sequence[_Line], comparison: Comparison, console: Console, *, with_sign: bool = False
+    shown: Sequence[_Line],
+    comparison: Comparison,
+    console: output.Console,
+    *,
+    with_sign: bool = False,
 ) -> None:
     """Print a table; in a narrow terminal with shorter names, and intervals below the changes."""
     for letters in _NAMES:
@@ -225,34 +221,38 @@ def _table(
     """A row for each line; a narrow table has groups below names, and intervals below changes."""
     has_groups = len(comparison.groups) > 2 or any(line.is_detail for line in shown)
     has_counts = any(line.count for line in shown) and not is_narrow
-    baseline, value = (shortened(str(group), letters) for group in comparison.groups[:2])
+    baseline, value = (words.shortened(str(group), letters) for group in comparison.groups[:2])
     numbers = [baseline, "value" if has_groups else value, "change"]
     numbers += ["better by"] if with_sign else []
     numbers += [] if is_narrow else ["95 % interval"]
     numbers += ["higher in"] if has_counts else []
     has_column = has_groups and not is_narrow
     groups = [comparison.by] if has_column else []
-    table = table_of("", *groups, *numbers, "difference", numbers=numbers)
+    table = output.table_of("", *groups, *numbers, "difference", numbers=numbers)
     table.columns[-1].no_wrap = True
     for line in shown:
         row = line.row
         if row is None:
-            table.add_row(Text(line.name, style="italic"))
+            table.add_row(output.Text(line.name, style="italic"))
             continue
-        group = line.group or shortened(str(row.group), letters)
+        group = line.group or words.shortened(str(row.group), letters)
         name = line.name
         if has_groups and is_narrow:
             if name:
-                table.add_row(Text(name))
+                table.add_row(output.Text(name))
             name = f"  {group}"
         read = told(row)
-        better_by = "" if row.better_by_pct is None else difference_text(row.better_by_pct, "%")
+        better_by = (
+            "" if row.better_by_pct is None else words.difference_text(row.better_by_pct, "%")
+        )
         table.add_row(
-            Text(name),
-            *([Text(group)] if has_column else []),
+            output.Text(name),
+            *([output.Text(group)] if has_column else []),
             read.baseline,
             read.value,
-            lines([read.change, read.interval]) if is_narrow and read.interval else read.change,
+            output.lines([read.change, read.interval])
+            if is_narrow and read.interval
+            else read.change,
             *([better_by] if with_sign else []),
             *([] if is_narrow else [read.interval]),
             *([line.count] if has_counts else []),
@@ -270,7 +270,9 @@ _INTERVAL_NOTES = {
 }
 
 
-def print_comparison(comparison: Comparison, console: Console, *, each: bool = False) -> None:
+def print_comparison(
+    comparison: Comparison, console: output.Console, *, each: bool = False
+) -> None:
     """Print the result of each step, and the ranking of the groups.
 
     With `each`, each set of other conditions is listed below the result over all sets.
@@ -292,22 +294,24 @@ def print_comparison(comparison: Comparison, console: Console, *, each: bool = F
     _print_notes(comparison, shown, console)
 
 
-def _print_title(comparison: Comparison, console: Console) -> None:
+def _print_title(comparison: Comparison, console: output.Console) -> None:
     baseline, *others = comparison.groups
     width = min(console.width, _MAX_LINE)
     summary = comparison.summary
     if len(comparison.headlines) > 1:
-        console.print(Text(summary.text, style=f"bold {_TONES[summary.tone]}"), width=width)
+        console.print(output.Text(summary.text, style=f"bold {_TONES[summary.tone]}"), width=width)
     for headline in comparison.headlines:
-        console.print(Text(headline.text, style=_TONES[headline.tone]), width=width)
+        console.print(output.Text(headline.text, style=_TONES[headline.tone]), width=width)
         if len(comparison.headlines) == 1 and headline.details:
-            console.print(Text(" ".join(headline.details)), width=width)
+            console.print(output.Text(" ".join(headline.details)), width=width)
     console.print()
-    title = Text(f"{comparison.by}: {_listed(others)} compared with {said(baseline)}", style="bold")
+    title = output.Text(
+        f"{comparison.by}: {_listed(others)} compared with {words.said(baseline)}", style="bold"
+    )
     console.print(title)
-    console.print(Text(f"{_listed(comparison.drives)}; {_listed(comparison.protocols)}"))
+    console.print(output.Text(f"{_listed(comparison.drives)}; {_listed(comparison.protocols)}"))
     console.print(
-        Text(
+        output.Text(
             f"Changes are relative to {comparison.by} '{baseline}': + means more (for MB/s and "
             "IOPS: faster), - means less.",
             style="dim",
@@ -315,18 +319,20 @@ def _print_title(comparison: Comparison, console: Console) -> None:
     )
 
 
-def _print_step(rows: Sequence[ComparisonRow], comparison: Comparison, console: Console) -> None:
+def _print_step(
+    rows: Sequence[ComparisonRow], comparison: Comparison, console: output.Console
+) -> None:
     first = rows[0]
     name = first.step if len(comparison.protocols) == 1 else f"{first.protocol}: {first.step}"
     name += f", {first.model}" if first.model else ""
-    console.print(Text(name, style="bold").append(f"  {first.workload}", style="not bold"))
+    console.print(output.Text(name, style="bold").append(f"  {first.workload}", style="not bold"))
     shown = []
     previous = None
     for row in rows:
         title = "" if row.metric == previous else told(row).title
         previous = row.metric
         is_detail = not row.pooled and any(r.pooled and r.metric == row.metric for r in rows)
-        name = shortened(str(row.group), _NAMES[-1])
+        name = words.shortened(str(row.group), _NAMES[-1])
         group = f"  {name}{_where(row, rows)}" if is_detail else ""
         count = f"{row.pairs_higher} of {row.pairs}" if row.pooled else ""
         shown.append(_Line(title, row, group, count, is_detail))
@@ -340,15 +346,17 @@ def _where(row: ComparisonRow, rows: Sequence[ComparisonRow]) -> str:
     return f" {', '.join(apart)}" if apart else ""
 
 
-def _print_ranking(ranked: Sequence[Ranked], by: str, console: Console) -> None:
+def _print_ranking(ranked: Sequence[Ranked], by: str, console: output.Console) -> None:
     first = ranked[0]
     metric = METRICS[first.metric]
     of = "highest" if metric.better == "higher" else "lowest"
     console.print(
-        Text("Rank by ", style="bold").append(f"{metric.title}, {metric.unit}; the {of} is best")
+        output.Text("Rank by ", style="bold").append(
+            f"{metric.title}, {metric.unit}; the {of} is best"
+        )
     )
     numbers = ("rank", metric.unit, "95 % interval", "best in")
-    table = table_of("", "rank", by, *numbers[1:], "not distinguished from", numbers=numbers)
+    table = output.table_of("", "rank", by, *numbers[1:], "not distinguished from", numbers=numbers)
     letters = _NAMES[0] if console.width >= _MAX_LINE else _NARROW_NAME
     previous = None
     for each in ranked:
@@ -356,11 +364,11 @@ def _print_ranking(ranked: Sequence[Ranked], by: str, console: Console) -> None:
         table.add_row(
             "" if each.step == previous else each.step,
             f"{each.rank}{_possible(each.ranks)}",
-            Text(shortened(str(each.group), letters)),
+            output.Text(words.shortened(str(each.group), letters)),
             _value_text(each.value, each.value_at_least),
-            span_text(ends, digits=3) if ends else "",
-            "" if each.best_share is None else percent_text(100 * each.best_share),
-            _listed([shortened(str(g), _NARROW_NAME) for g in each.not_told_apart_from]),
+            words.span_text(ends, digits=3) if ends else "",
+            "" if each.best_share is None else words.percent_text(100 * each.best_share),
+            _listed([words.shortened(str(g), _NARROW_NAME) for g in each.not_told_apart_from]),
         )
         previous = each.step
     console.print(table)
@@ -372,7 +380,9 @@ def _possible(ranks: tuple[int, int]) -> str:
     return "" if low == high else f" ({low}-{high})"
 
 
-def _print_notes(comparison: Comparison, rows: Sequence[ComparisonRow], console: Console) -> None:
+def _print_notes(
+    comparison: Comparison, rows: Sequence[ComparisonRow], console: output.Console
+) -> None:
     groups = len(comparison.groups)
     notes = [
         _INTERVAL_NOTES[b] for b in dict.fromkeys(row.interval_of for row in rows) if b is not None
@@ -390,12 +400,12 @@ def _print_notes(comparison: Comparison, rows: Sequence[ComparisonRow], console:
         notes.append("'best in' is the share of bootstrap draws in which a group is the best")
     console.print()
     for text in notes:
-        console.print(Text(f"note: {text}", style="dim"))
+        console.print(output.Text(f"note: {text}", style="dim"))
     for note in comparison.notes:
-        console.print(Text(f"note: {note}", style="yellow"))
+        console.print(output.Text(f"note: {note}", style="yellow"))
     for caveat in comparison.caveats:
-        console.print(Text(f"warning: not alike: {caveat}", style="red"))
+        console.print(output.Text(f"warning: not alike: {caveat}", style="red"))
 
 
 def _listed(names: Iterable[Label]) -> str:
-    return listed([said(name) for name in names])
+    return words.listed([words.said(name) for name in names])

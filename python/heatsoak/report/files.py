@@ -15,7 +15,7 @@ from heatsoak.output import Progress
 from heatsoak.protocol import label_text
 from heatsoak.recording import Recording
 from heatsoak.recording.files import check_free, replacing
-from heatsoak.report.outcomes import require_ocptv, write_junit, write_ocp
+from heatsoak.report import outcomes
 
 if TYPE_CHECKING:
     from heatsoak.report.page.contract import Page
@@ -96,7 +96,7 @@ def check(path: Path, inputs: Iterable[Path] = (), *, force: bool, has_twin: boo
         _require_page(path, kind)
     check_free([path], force=force, inputs=inputs)
     if kind == "ocp":
-        require_ocptv()
+        outcomes.require_ocptv()
     if kind == "page":
         from heatsoak.report.page.html import Bundle
 
@@ -131,7 +131,7 @@ def write_report(
             if kind == "csv":
                 write_spreadsheet(findings_table(findings, names), partial)
             else:
-                write = write_ocp if kind == "ocp" else write_junit
+                write = outcomes.write_ocp if kind == "ocp" else outcomes.write_junit
                 write(findings, names, partial, fail_below_mb_s=wanted.fail_below_mb_s)
         elif kind == "page":
             _write_page(page, partial)

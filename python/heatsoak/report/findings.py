@@ -10,38 +10,12 @@ from dataclasses import dataclass, replace
 from rich.padding import Padding
 from rich.table import Table
 
-from heatsoak.analysis import (
-    Answer,
-    Consistency,
-    CopyFindings,
-    Episode,
-    Findings,
-    RecordingFindings,
-    RoundsFindings,
-    ScoreFindings,
-    SensorTrust,
-    StepFindings,
-)
+from heatsoak import analysis, output, words
 from heatsoak.analysis.names import names_of
 from heatsoak.analysis.scores import written_bytes
-from heatsoak.output import Console, Text, table_of
 from heatsoak.recording import Recording
 from heatsoak.report.steps import badness, in_short, sentence
 from heatsoak.units import MB
-from heatsoak.words import (
-    amount_text,
-    counted,
-    duration_text,
-    known_text,
-    labels_text,
-    listed,
-    number_text,
-    percent_text,
-    rate_text,
-    shortened,
-    size_text,
-    temp_text,
-)
 
 #: The lines between the answer and the next command.
 MAX_LINES = 15
@@ -64,7 +38,10 @@ class _Row:
 
 
 def print_first_screen(
-    findings: Findings, recordings: Sequence[Recording], console: Console, command: str | None
+    findings: analysis.Findings,
+    recordings: Sequence[Recording],
+    console: output.Console,
+    command: str | None,
 ) -> None:
     """Print the answer and, below it, what the steps show in at most `MAX_LINES` lines.
 
@@ -87,19 +64,19 @@ def print_first_screen(
     if len(kept) < len(rows):
         others = Counter(row.verdict for row in rows) - Counter(row.verdict for row in kept)
         counts = ", ".join(f"{count} {verdict}" for verdict, count in others.most_common())
-        _print_line(Text(f"and {len(rows) - len(kept)} more: {counts}"), console)
+        _print_line(output.Text(f"and {len(rows) - len(kept)} more: {counts}"), console)
     for line in (*told, *left):
         _print_line(line, console)
     if (rest := _left_out(findings)) is not None:
         # a command must not be cut
-        console.print(Text(f"{rest}: {command or 'add'} --evidence"), soft_wrap=True)
+        console.print(output.Text(f"{rest}: {command or 'add'} --evidence"), soft_wrap=True)
 
 
-def _print_line(text: Text, console: Console) -> None:
+def _print_line(text: output.Text, console: output.Console) -> None:
     console.print(text, no_wrap=True, overflow="ellipsis")
 
 
-def _rows(findings: Findings, recordings: Sequence[Recording], room: int) -> list[_Row]:
+def _rows(findings: analysis.Findings, recordings: Sequence[Recording], room: int) -> list[_Row]:
     """A row for each step or, where these are too many, for each of several recordings."""
     labels = [one.label for one in names_of(recordings).recordings]
     named = list(zip(labels, findings.recordings, strict=True))
@@ -115,7 +92,7 @@ def _rows(findings: Findings, recordings: Sequence[Recording], room: int) -> lis
     return [_summary(label, recording) for label, recording in named]
 
 
-def _row_of(label: str, step: StepFindings) -> _Row:
+def _row_of(label: str, step: analysis.StepFindings) -> _Row:
     return _Row(
         label,
         step.step,
@@ -128,7 +105,7 @@ def _row_of(label: str, step: StepFindings) -> _Row:
     )
 
 
-def _summary(label: str, recording: RecordingFindings) -> _Row:
+def _summary(label: str, recording: analysis.RecordingFindings) -> _Row:
     """A recording by its worst step."""
     temps_c = [step.max_temp_c for step in recording.steps if step.max_temp_c is not None]
     answer = recording.answer
@@ -146,16 +123,16 @@ def _table(rows: Sequence[_Row], width: int) -> Table:
     temps = any(row.max_temp_c is not None for row in rows)
     numbers = [*(["Time"] if width >= 80 else []), "MB/s", *(["Hottest"] if temps else [])]
     first = ["Recording"] if names else []
-    table = table_of(*first, "Step", *numbers, "Verdict", "", numbers=numbers)
+    table = output.table_of(*first, "Step", *numbers, "Verdict", "", numbers=numbers)
     for row in rows:
-        cells: dict[str, str | Text] = {
-            "Recording": Text(shortened(row.recording, width // 4), no_wrap=True),
-            "Step": Text(shortened(row.what, width // 4), no_wrap=True),
-            "Time": known_text(row.duration_s, duration_text),
-            "MB/s": known_text(row.mean_mb_s),
-            "Hottest": known_text(row.max_temp_c, temp_text),
-            "Verdict": Text(row.verdict, style=style_of(row.verdict)),
-            "": Text(row.text, no_wrap=True, overflow="ellipsis"),
+        cells: dict[str, str | output.Text] = {
+            "Recording": output.Text(words.shortened(row.recording, width // 4), no_wrap=True),
+            "Step": output.Text(words.shortened(row.what, width // 4), no_wrap=True),
+            "Time": words.known_text(row.duration_s, words.duration_text),
+            "MB/s": words.known_text(row.mean_mb_s),
+            "Hottest": words.known_text(row.max_temp_c, words.temp_text),
+            "Verdict": output.Text(row.verdict, style=style_of(row.verdict)),
+            "": output.Text(row.text, no_wrap=True, overflow="ellipsis"),
         }
         table.add_row(*(cells[str(column.header)] for column in table.columns))
     for column in table.columns[:-1]:
@@ -163,7 +140,7 @@ def _table(rows: Sequence[_Row], width: int) -> Table:
     return table
 
 
-def _scores(findings: Findings) -> list[Text]:
+def _scores(findings: analysis.Findings) -> list[output.Text]:
     """The scores of the only recording: a table of several is a comparison."""
     if len(findings.recordings) != 1:
         return []
@@ -172,36 +149,38 @@ def _scores(findings: Findings) -> list[Text]:
     if not known:
         return []
     scale = "" if scores[0].scale == 1 else " (scaled down: not a result of the protocol)"
-    return [Text(f"scores: {listed(known, _MAX_SCORES)}{scale}")]
+    return [output.Text(f"scores: {words.listed(known, _MAX_SCORES)}{scale}")]
 
 
-def _rounds(findings: Findings) -> list[Text]:
+def _rounds(findings: analysis.Findings) -> list[output.Text]:
     rounds = [one for recording in findings.recordings for one in recording.rounds]
     if len(findings.recordings) != 1 or len(rounds) > _MAX_SCORES:
         return []
-    return [Text(f"{one.name}: {one.text}") for one in rounds]
+    return [output.Text(f"{one.name}: {one.text}") for one in rounds]
 
 
-def _copies(findings: Findings, recordings: Sequence[Recording]) -> list[Text]:
+def _copies(findings: analysis.Findings, recordings: Sequence[Recording]) -> list[output.Text]:
     if len(findings.copies) > 1:
         return []
     parts = [one.meta.part_of_copy for one in recordings if one.is_readable]
     disks = {part.shared_disk for part in parts if part is not None and part.shared_disk}
     shared = [
-        Text(f"source and destination are both on {disk}: it is not known which of them heats it")
+        output.Text(
+            f"source and destination are both on {disk}: it is not known which of them heats it"
+        )
         for disk in sorted(disks)
     ]
     steps = [step for copy in findings.copies for step in copy.steps]
-    return [*(Text(f"{step.step}: {step.text}") for step in steps), *shared]
+    return [*(output.Text(f"{step.step}: {step.text}") for step in steps), *shared]
 
 
-def _without_temp(findings: Findings) -> list[Text]:
+def _without_temp(findings: analysis.Findings) -> list[output.Text]:
     """What would bring a temperature, for those that have none."""
     hints = Counter(one.no_temp for one in findings.recordings if one.no_temp is not None)
-    return [Text(hint, style="yellow") for hint, _ in hints.most_common(1)]
+    return [output.Text(hint, style="yellow") for hint, _ in hints.most_common(1)]
 
 
-def _left_out(findings: Findings) -> str | None:
+def _left_out(findings: analysis.Findings) -> str | None:
     """What ``--evidence`` would show besides."""
     notes = sum(
         len([note for note in one.notes if note != one.no_temp]) for one in findings.recordings
@@ -214,30 +193,30 @@ def _left_out(findings: Findings) -> str | None:
         for episode in step.episodes
     )
     counts = {
-        counted(poor, "sensor not trusted", "sensors not trusted"): poor,
-        counted(notes, "note"): notes,
-        counted(lines, "piece of evidence", "pieces of evidence"): lines,
+        words.counted(poor, "sensor not trusted", "sensors not trusted"): poor,
+        words.counted(notes, "note"): notes,
+        words.counted(lines, "piece of evidence", "pieces of evidence"): lines,
     }
     return ", ".join(text for text, count in counts.items() if count) or None
 
 
-def consistency_text(found: Consistency) -> str:
+def consistency_text(found: analysis.Consistency) -> str:
     """Return ``consistency (last 400 s): 5,800 IOPS +- 1,900, ratio 3.1; 2 levels: ...``."""
-    mean = amount_text(found.mean_iops, "IOPS", 2)
-    text = f"consistency (last {number_text(found.window_s)} s): {mean}"
+    mean = words.amount_text(found.mean_iops, "IOPS", 2)
+    text = f"consistency (last {words.number_text(found.window_s)} s): {mean}"
     if found.ratio is None:
         text += " with no deviation"
     else:
-        ratio = number_text(found.ratio, 2) if found.ratio <= 100 else ">100"
-        text += f" +- {number_text(found.stdev_iops, 2)}, ratio {ratio}"
+        ratio = words.number_text(found.ratio, 2) if found.ratio <= 100 else ">100"
+        text += f" +- {words.number_text(found.stdev_iops, 2)}, ratio {ratio}"
     if found.derived_from_bytes:
         text += " (from MB/s and block size)"
     if found.each_s != 1:
-        text += f" (means over {number_text(found.each_s)} s)"
+        text += f" (means over {words.number_text(found.each_s)} s)"
     return "; ".join([text, *_levels(found), *_since(found), *_steady(found)])
 
 
-def sensor_text(sensor: SensorTrust) -> str | None:
+def sensor_text(sensor: analysis.SensorTrust) -> str | None:
     """Return what a reader must know about a sensor; None if there is nothing to say."""
     if sensor.trust == "poor":
         return f"{sensor.name}: not trusted: {sensor.why}"
@@ -246,42 +225,46 @@ def sensor_text(sensor: SensorTrust) -> str | None:
     return None
 
 
-def _levels(found: Consistency) -> list[str]:
+def _levels(found: analysis.Consistency) -> list[str]:
     if len(found.levels) < 2:
         return []
     by_share = sorted(found.levels, key=lambda level: -level.share)
     levels = ", ".join(
-        f"{number_text(one.iops, 2)} for {percent_text(100 * one.share)}" for one in by_share
+        f"{words.number_text(one.iops, 2)} for {words.percent_text(100 * one.share)}"
+        for one in by_share
     )
-    changes = counted(found.changes, "change")
+    changes = words.counted(found.changes, "change")
     return [f"{len(found.levels)} levels: {levels} of the time, {changes}"]
 
 
-def _since(found: Consistency) -> list[str]:
+def _since(found: analysis.Consistency) -> list[str]:
     since_s = found.as_at_end_since_s
-    return [f"unchanged since {duration_text(since_s)}"] if since_s else []
+    return [f"unchanged since {words.duration_text(since_s)}"] if since_s else []
 
 
-def _steady(found: Consistency) -> list[str]:
+def _steady(found: analysis.Consistency) -> list[str]:
     steady = found.steady_state
     if steady is None:
         return []
-    figures = f"range {percent_text(steady.range_pct)}, slope {percent_text(steady.slope_pct)}"
+    figures = (
+        f"range {words.percent_text(steady.range_pct)}, slope "
+        f"{words.percent_text(steady.slope_pct)}"
+    )
     if not steady.reached or steady.since_s is None:
         return [f"no steady state by SNIA's test ({figures})"]
-    start = duration_text(steady.since_s) if steady.since_s > 0 else "the start"
+    start = words.duration_text(steady.since_s) if steady.since_s > 0 else "the start"
     text = f"steady state by SNIA's test from {start}"
     return [text if steady.at_end else f"{text}, not at the end"]
 
 
-def print_scores(recording: RecordingFindings, console: Console) -> None:
+def print_scores(recording: analysis.RecordingFindings, console: output.Console) -> None:
     """Print a recording's scores with their definitions, or why there is none."""
     if not recording.scores:
         return
     scale = recording.scores[0].scale
-    title = Text("Scores", style="bold")
+    title = output.Text("Scores", style="bold")
     if scale != 1:
-        told = f"  of a run at {number_text(scale)} of the protocol's sizes and times: "
+        told = f"  of a run at {words.number_text(scale)} of the protocol's sizes and times: "
         title.append(f"{told}not a result of the protocol", style="yellow")
     console.print(title)
     has_power = any(score.power_w is not None for score in recording.scores)
@@ -289,55 +272,58 @@ def print_scores(recording: RecordingFindings, console: Console) -> None:
     power = ("W", "MB/s per W") if has_power else ()
     cost = ("CPU us/IO", "of a core") if has_cost else ()
     numbers = ("Value", *power, *cost)
-    table = table_of("Score", *numbers, "Definition", numbers=numbers)
+    table = output.table_of("Score", *numbers, "Definition", numbers=numbers)
     for score in recording.scores:
-        of_power = map(known_text, (score.power_w, score.mb_s_per_w) if has_power else ())
-        of_cpu = [known_text(score.cpu_us_per_io), known_text(score.cpu_core_pct, percent_text)]
-        why = Text(f"no score: {score.why}", style="yellow")
+        of_power = map(words.known_text, (score.power_w, score.mb_s_per_w) if has_power else ())
+        of_cpu = [
+            words.known_text(score.cpu_us_per_io),
+            words.known_text(score.cpu_core_pct, words.percent_text),
+        ]
+        why = output.Text(f"no score: {score.why}", style="yellow")
         table.add_row(
-            Text(score.name),
-            Text(score_text(score)),
+            output.Text(score.name),
+            output.Text(score_text(score)),
             *of_power,
             *(of_cpu if has_cost else ()),
-            Text(score.definition) if score.why is None else why,
+            output.Text(score.definition) if score.why is None else why,
         )
     console.print(table)
 
 
-def print_rounds(rounds: RoundsFindings, console: Console) -> None:
+def print_rounds(rounds: analysis.RoundsFindings, console: output.Console) -> None:
     """Print whether rounds became steady, and the means of the last ones."""
     style = {True: "green", False: "yellow", None: ""}[rounds.is_steady]
-    console.print(Text(rounds.name, style="bold").append(f"  {rounds.text}", style=style))
+    console.print(output.Text(rounds.name, style="bold").append(f"  {rounds.text}", style=style))
     if rounds.iops:
-        means = ", ".join(known_text(mean, otherwise="?") for mean in rounds.iops)
-        console.print(Text(f"{rounds.tracked}, IOPS round by round: {means}"))
+        means = ", ".join(words.known_text(mean, otherwise="?") for mean in rounds.iops)
+        console.print(output.Text(f"{rounds.tracked}, IOPS round by round: {means}"))
     if rounds.taken == 0:
         return
-    table = table_of("Step", "Workload", "IOPS", "MB/s", numbers=("IOPS", "MB/s"))
+    table = output.table_of("Step", "Workload", "IOPS", "MB/s", numbers=("IOPS", "MB/s"))
     for step in rounds.steps:
-        rates = map(known_text, (step.mean_iops, step.mean_mb_s))
-        table.add_row(Text(step.step), Text(step.workload), *rates)
+        rates = map(words.known_text, (step.mean_iops, step.mean_mb_s))
+        table.add_row(output.Text(step.step), output.Text(step.workload), *rates)
     console.print(table)
 
 
-def score_text(score: ScoreFindings) -> str:
+def score_text(score: analysis.ScoreFindings) -> str:
     """Return a score with its unit: ``"11,204 IOPS"``; a dash if there is none."""
     if score.value is None:
         return "-"
-    return amount_text(score.value, "" if score.unit == "x" else score.unit).rstrip()
+    return words.amount_text(score.value, "" if score.unit == "x" else score.unit).rstrip()
 
 
-def print_copy(copy: CopyFindings, console: Console) -> None:
+def print_copy(copy: analysis.CopyFindings, console: output.Console) -> None:
     """Print the result of a copy, with a sentence or two on each step."""
-    console.print(Text(f"Copy from {copy.source} to {copy.destination}", style="bold"))
+    console.print(output.Text(f"Copy from {copy.source} to {copy.destination}", style="bold"))
     for step in copy.steps:
-        moved = "" if step.bytes is None else f"{size_text(step.bytes)} "
-        rate = "" if step.mb_s is None else f", {rate_text(step.mb_s)}"
-        took = f"{step.step}: {moved}in {duration_text(step.duration_s)}{rate}; "
-        console.print(Text(took + step.text), soft_wrap=True)
+        moved = "" if step.bytes is None else f"{words.size_text(step.bytes)} "
+        rate = "" if step.mb_s is None else f", {words.rate_text(step.mb_s)}"
+        took = f"{step.step}: {moved}in {words.duration_text(step.duration_s)}{rate}; "
+        console.print(output.Text(took + step.text), soft_wrap=True)
 
 
-def power_text(recording: RecordingFindings) -> str | None:
+def power_text(recording: analysis.RecordingFindings) -> str | None:
     """Return where power figures come from, and the drive's rating; None without either."""
     power = recording.power
     if power is None:
@@ -347,7 +333,9 @@ def power_text(recording: RecordingFindings) -> str | None:
     if power.rated_max_w is not None:
         states = ", ".join(map(str, power.rated_states))
         which = f"power state{'s' if len(power.rated_states) > 1 else ''} {states}"
-        parts.append(f"the drive states at most {amount_text(power.rated_max_w, 'W')} in {which}")
+        parts.append(
+            f"the drive states at most {words.amount_text(power.rated_max_w, 'W')} in {which}"
+        )
     return f"power: {'; '.join(parts)}"
 
 
@@ -360,7 +348,9 @@ def style_of(verdict: str) -> str:
     return _STYLES.get(verdict, _OTHER_CAUSE)
 
 
-def print_findings(findings: Findings, recordings: Sequence[Recording], console: Console) -> None:
+def print_findings(
+    findings: analysis.Findings, recordings: Sequence[Recording], console: output.Console
+) -> None:
     """Print the answer, and everything that each recording shows."""
     print_answer(findings.answer, console)
     for index, recording in enumerate(findings.recordings):
@@ -374,31 +364,31 @@ def print_findings(findings: Findings, recordings: Sequence[Recording], console:
         console.print(text)
 
 
-def written_text(recordings: Sequence[Recording]) -> list[Text]:
+def written_text(recordings: Sequence[Recording]) -> list[output.Text]:
     """Return how much loads of heatsoak's own wrote, if anything worth a word."""
     own = [one for one in recordings if one.is_readable and not one.meta.protocol.is_observed]
     written = sum(map(written_bytes, own))
-    return [Text(f"{size_text(written)} were written")] if written >= MB else []
+    return [output.Text(f"{words.size_text(written)} were written")] if written >= MB else []
 
 
-def print_answer(answer: Answer, console: Console) -> None:
+def print_answer(answer: analysis.Answer, console: output.Console) -> None:
     """Print whether the drive throttles, why, and what would help or tell more."""
     style = {"yes": "bold red", "no": "bold green"}.get(answer.throttles, "bold yellow")
-    console.print(Text(answer.sentence, style=style), soft_wrap=True)
+    console.print(output.Text(answer.sentence, style=style), soft_wrap=True)
     for reason in answer.because:
-        console.print(Text(f"  - {reason}"), soft_wrap=True)
+        console.print(output.Text(f"  - {reason}"), soft_wrap=True)
     if answer.next is not None:
-        console.print(Text(f"  next: {answer.next}"), soft_wrap=True)
+        console.print(output.Text(f"  next: {answer.next}"), soft_wrap=True)
     console.print()
 
 
-def titled(name: str, labels: Mapping[str, object]) -> Text:
+def titled(name: str, labels: Mapping[str, object]) -> output.Text:
     """Return a name as a title, with labels beside it."""
-    told = labels_text(labels)
-    return Text(name, style="bold").append(f"  {told}" if told else "", style="not bold")
+    told = words.labels_text(labels)
+    return output.Text(name, style="bold").append(f"  {told}" if told else "", style="not bold")
 
 
-def title_of(recording: RecordingFindings) -> Text:
+def title_of(recording: analysis.RecordingFindings) -> output.Text:
     """Return the drive and the conditions of a recording."""
     drive = recording.drive
     device = drive.get("details", {}).get("device")
@@ -407,27 +397,27 @@ def title_of(recording: RecordingFindings) -> Text:
     return titled(f"{name}{simulated}", recording.conditions)
 
 
-def _print_recording(recording: RecordingFindings, console: Console) -> None:
+def _print_recording(recording: analysis.RecordingFindings, console: output.Console) -> None:
     console.print(title_of(recording))
-    console.print(Text(recording.path, style="dim"))
+    console.print(output.Text(recording.path, style="dim"))
     # rounds have hundreds of steps: their results are printed below
     steps = [step for step in recording.steps if step.rounds is None]
     has_cost = any(step.cpu_us_per_io is not None for step in steps)
     has_power = any(step.power_mean_w is not None for step in steps)
     costs = [*(["CPU us/IO"] if has_cost else []), *(["W", "J"] if has_power else [])]
     numbers = ("Time", "MB/s", *costs, "Start")
-    table = table_of("Step", "Workload", *numbers, "Verdict", "", numbers=numbers)
+    table = output.table_of("Step", "Workload", *numbers, "Verdict", "", numbers=numbers)
     for step in steps:
         table.add_row(
-            Text(step.step),
-            Text(step.workload),
-            duration_text(step.duration_s) if step.duration_s > 0 else "",
-            known_text(step.mean_mb_s),
+            output.Text(step.step),
+            output.Text(step.workload),
+            words.duration_text(step.duration_s) if step.duration_s > 0 else "",
+            words.known_text(step.mean_mb_s),
             *([_cost(step)] if has_cost else []),
-            *(map(known_text, (step.power_mean_w, step.energy_j)) if has_power else ()),
-            known_text(step.start_temp_c, temp_text),
-            Text(step.verdict, style=style_of(step.verdict)),
-            Text(sentence(step)),
+            *(map(words.known_text, (step.power_mean_w, step.energy_j)) if has_power else ()),
+            words.known_text(step.start_temp_c, words.temp_text),
+            output.Text(step.verdict, style=style_of(step.verdict)),
+            output.Text(sentence(step)),
         )
     if steps:
         console.print(table)
@@ -435,33 +425,35 @@ def _print_recording(recording: RecordingFindings, console: Console) -> None:
         print_rounds(rounds, console)
     print_scores(recording, console)
     if (told := power_text(recording)) is not None:
-        console.print(Text(told))
+        console.print(output.Text(told))
     for step in steps:
         for episode in step.episodes:
             _print_evidence(step, episode, console)
     for step in steps:
         if step.consistency is not None:
-            console.print(Text(f"{step.step}, {consistency_text(step.consistency)}"))
+            console.print(output.Text(f"{step.step}, {consistency_text(step.consistency)}"))
     for sensor in recording.sensors:
         if (text := sensor_text(sensor)) is not None:
-            console.print(Text(text, style="yellow" if sensor.trust == "poor" else ""))
+            console.print(output.Text(text, style="yellow" if sensor.trust == "poor" else ""))
     for note in recording.notes:
-        console.print(Text(f"note: {note}", style="yellow"))
+        console.print(output.Text(f"note: {note}", style="yellow"))
 
 
-def _cost(step: StepFindings) -> str:
+def _cost(step: analysis.StepFindings) -> str:
     """CPU time per I/O, and the share of a core."""
-    share = known_text(step.cpu_core_pct, percent_text)
-    return known_text(step.cpu_us_per_io) + (f" ({share} of a core)" if share else "")
+    share = words.known_text(step.cpu_core_pct, words.percent_text)
+    return words.known_text(step.cpu_us_per_io) + (f" ({share} of a core)" if share else "")
 
 
-def _print_evidence(step: StepFindings, episode: Episode, console: Console) -> None:
+def _print_evidence(
+    step: analysis.StepFindings, episode: analysis.Episode, console: output.Console
+) -> None:
     if not episode.evidence:
         return
     named = "unknown"
     if episode.confidence:
-        named = f"{episode.cause}, {percent_text(100 * episode.confidence)} likely"
-    at = number_text(episode.onset_s, 2)
-    console.print(Text(f"{step.step}, the drop at {at} s: {named}"))
+        named = f"{episode.cause}, {words.percent_text(100 * episode.confidence)} likely"
+    at = words.number_text(episode.onset_s, 2)
+    console.print(output.Text(f"{step.step}, the drop at {at} s: {named}"))
     for line in episode.evidence:
-        console.print(Padding(Text(line), (0, 0, 0, 2)))
+        console.print(Padding(output.Text(line), (0, 0, 0, 2)))

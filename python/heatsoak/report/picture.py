@@ -16,31 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from heatsoak import words
 from heatsoak.analysis import Episode
 from heatsoak.analysis.series import Array
 from heatsoak.errors import ToolError
 from heatsoak.output import printable
-from heatsoak.report.page.contract import (
-    ChartQuantity,
-    ChartSeries,
-    ComparisonSection,
-    CurveChart,
-    Line,
-    LineStyle,
-    Page,
-    WorkloadSection,
-)
+from heatsoak.report.page import contract
 from heatsoak.report.page.lines import palette
 from heatsoak.report.page.packing import decoded, unpacked
-from heatsoak.words import (
-    known_text,
-    number_text,
-    percent_text,
-    plain,
-    said,
-    seconds_text,
-    shortened,
-)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,7 +66,7 @@ _MARK: dict[str, Any] = {
 _HATCHES = {"rising": "//", "falling": "\\\\", "level": "--", "upright": "||", "crossed": "++"}
 
 
-def draw(page: Page, path: Path, kind: str) -> None:
+def draw(page: contract.Page, path: Path, kind: str) -> None:
     """Draw the page's workloads into `path`; `kind` is ``png`` or ``svg``.
 
     Raises ToolError if there is nothing to draw.
@@ -126,7 +109,7 @@ def _look() -> Any:
     }
 
 
-def _blocks(page: Page) -> Iterator["_Block"]:
+def _blocks(page: contract.Page) -> Iterator["_Block"]:
     """What the page is about first; steps that a curve is made of are not drawn again."""
     data = unpacked(page.data)
     yield from (_ChangesBlock(one) for one in page.comparisons if one.drawn)
@@ -142,7 +125,7 @@ def _blocks(page: Page) -> Iterator["_Block"]:
         yield _TimeBlock(page, data, workload)
 
 
-def _figure(page: Page, every: Sequence["_Block"], make: type["Figure"]) -> "Figure":
+def _figure(page: contract.Page, every: Sequence["_Block"], make: type["Figure"]) -> "Figure":
     shown = every[:_MAX_BLOCKS]
     columns = 1 if len(shown) == 1 else 2
     rows = [shown[at : at + columns] for at in range(0, len(shown), columns)]
@@ -180,7 +163,7 @@ def _figure(page: Page, every: Sequence["_Block"], make: type["Figure"]) -> "Fig
     return figure
 
 
-def _lines(page: Page, shown: Sequence["_Block"]) -> Iterator["Line2D"]:
+def _lines(page: contract.Page, shown: Sequence["_Block"]) -> Iterator["Line2D"]:
     """The legend's lines, one per style; none if there is only one."""
     from matplotlib.lines import Line2D
 
@@ -191,7 +174,7 @@ def _lines(page: Page, shown: Sequence["_Block"]) -> Iterator["Line2D"]:
         yield Line2D([], [], label=label, **_drawn_as(page.recordings[number].style))
 
 
-def _key(style: LineStyle) -> tuple[int, int]:
+def _key(style: contract.LineStyle) -> tuple[int, int]:
     return style.color, style.dash
 
 
@@ -205,7 +188,7 @@ def _marks(shown: Sequence["_Block"]) -> Iterator["Line2D"]:
         yield Line2D([], [], label=f"falls: {cause}", color=look[_SHADE], **_MARK)
 
 
-def _drawn_as(style: LineStyle, place: int = 0) -> dict[str, Any]:
+def _drawn_as(style: contract.LineStyle, place: int = 0) -> dict[str, Any]:
     """How a recording's line is drawn; `place` is the measurement's number where it has several."""
     colors, patterns = palette()[_SHADE]["lines"], palette()["dashes"]
     dashes = patterns[style.dash % len(patterns)]
@@ -236,7 +219,7 @@ class _ChangesBlock(_Block):
 
     recordings = ()
 
-    def __init__(self, given: ComparisonSection) -> None:
+    def __init__(self, given: contract.ComparisonSection) -> None:
         self._given = given
         self._rows = given.drawn[:_MAX_CHANGES]
         self.heights = [_CHANGE * (len(self._rows) + 4)]
@@ -257,14 +240,14 @@ class _ChangesBlock(_Block):
         axis.axvline(0, color=palette()[_SHADE]["ink"], linewidth=1)
         axis.set_xlabel("change, %, with its 95 % interval")
         by, baseline = self._given.by, self._given.baseline
-        title = f"Difference from {plain(by)} {said(baseline)}"
+        title = f"Difference from {words.plain(by)} {words.said(baseline)}"
         axis.set_title(_short(title, _BLOCK_LETTERS), loc="left", fontsize=10)
 
 
 class _CurveBlock(_Block):
     """Steps that differ in one parameter."""
 
-    def __init__(self, page: Page, chart: CurveChart) -> None:
+    def __init__(self, page: contract.Page, chart: contract.CurveChart) -> None:
         self._page = page
         self._chart = chart
 
@@ -282,7 +265,7 @@ class _CurveBlock(_Block):
             axis.set_xscale("log", base=2)
         ticks = sorted({point.x for curve in self._chart.curves for point in curve.points})
         if len(ticks) <= _MAX_TICKS:
-            axis.set_xticks(ticks, list(map(number_text, ticks)), minor=False)
+            axis.set_xticks(ticks, list(map(words.number_text, ticks)), minor=False)
         axis.set_ylim(bottom=0)
         axis.yaxis.set_major_formatter(_number)
         axis.set_xlabel(self._chart.x_label)
@@ -293,7 +276,9 @@ class _CurveBlock(_Block):
 class _Workload(_Block):
     """Runs of one workload over time."""
 
-    def __init__(self, page: Page, columns: bytes, workload: WorkloadSection) -> None:
+    def __init__(
+        self, page: contract.Page, columns: bytes, workload: contract.WorkloadSection
+    ) -> None:
         self._page = page
         self._columns = columns
         self._workload = workload
@@ -302,10 +287,10 @@ class _Workload(_Block):
     def recordings(self) -> list[int]:
         return [line.recording for line in self._workload.lines]
 
-    def _style(self, line: Line, place: int = 0) -> dict[str, Any]:
+    def _style(self, line: contract.Line, place: int = 0) -> dict[str, Any]:
         return _drawn_as(self._page.recordings[line.recording].style, place)
 
-    def _series(self, track: ChartSeries) -> tuple[Array, Array]:
+    def _series(self, track: contract.ChartSeries) -> tuple[Array, Array]:
         """Times and values; a NaN breaks the line where samples are missing."""
         t_s, values = decoded(self._columns, track.t), decoded(self._columns, track.v)
         gaps = np.flatnonzero(np.diff(t_s) > track.gap_s) + 1
@@ -324,7 +309,7 @@ class _Workload(_Block):
         ticks = np.asarray(locator.tick_values(from_s / unit_s, to_s / unit_s))
         began = "step" if any(line.step is not None for line in self._workload.lines) else "log"
         axis.set_xlabel(f"{unit} from the start of the {began}")
-        axis.set_xticks(ticks * unit_s, list(map(number_text, ticks)))
+        axis.set_xticks(ticks * unit_s, list(map(words.number_text, ticks)))
         axis.set_xlim(from_s, to_s)
 
     def _title(self, axis: "Axes", detail: str) -> None:
@@ -337,7 +322,11 @@ class _SecondsBlock(_Workload):
     """The IOPS of each second: of the whole step on a logarithmic scale, or of its end."""
 
     def __init__(
-        self, page: Page, columns: bytes, workload: WorkloadSection, last_s: float | None
+        self,
+        page: contract.Page,
+        columns: bytes,
+        workload: contract.WorkloadSection,
+        last_s: float | None,
     ) -> None:
         super().__init__(page, columns, workload)
         self._last_s = last_s
@@ -365,14 +354,18 @@ class _SecondsBlock(_Workload):
             axis.yaxis.set_major_formatter(_number)
         axis.set_ylabel("IOPS")
         self._over_time(axis, from_s, to_s)
-        last = known_text(self._last_s, lambda last_s: f", the last {number_text(last_s)} s")
+        last = words.known_text(
+            self._last_s, lambda last_s: f", the last {words.number_text(last_s)} s"
+        )
         self._title(axis, f"IOPS of each second{last}")
 
 
 class _TimeBlock(_Workload):
     """Throughput over temperature and power."""
 
-    def __init__(self, page: Page, columns: bytes, workload: WorkloadSection) -> None:
+    def __init__(
+        self, page: contract.Page, columns: bytes, workload: contract.WorkloadSection
+    ) -> None:
         super().__init__(page, columns, workload)
         self.heights = [_FIRST, *[_OTHER] * (len(workload.shown) - 1)]
         if len(workload.lines) > 1:
@@ -394,7 +387,7 @@ class _TimeBlock(_Workload):
         self._over_time(axes[-1], 0, self._longest_s)
         self._episodes(axes)
 
-    def _panel(self, axis: "Axes", quantity: ChartQuantity, *, is_first: bool) -> None:
+    def _panel(self, axis: "Axes", quantity: contract.ChartQuantity, *, is_first: bool) -> None:
         lines = self._workload.lines
         for line in lines:
             tracks = [track for track in line.tracks if track.quantity == quantity]
@@ -426,9 +419,9 @@ class _TimeBlock(_Workload):
                 else:
                     for axis in axes:
                         _band(axis, episode, look)
-                name = f"{shortened(printable(line.label), 24)}, " if len(lines) > 1 else ""
-                after = seconds_text(episode.onset_s)
-                fall = f"{episode.cause}, {percent_text(episode.depth_pct)} after {after}"
+                name = f"{words.shortened(printable(line.label), 24)}, " if len(lines) > 1 else ""
+                after = words.seconds_text(episode.onset_s)
+                fall = f"{episode.cause}, {words.percent_text(episode.depth_pct)} after {after}"
                 labels.append((episode.onset_s, name + fall, look[_SHADE]))
         if len(lines) <= _MAX_LABELLED:
             _stacked(axes[0], sorted(labels), is_low=self._is_low(axes[0]))
@@ -440,7 +433,7 @@ class _TimeBlock(_Workload):
 
 
 def _number(value: float, _: float) -> str:
-    return number_text(value)
+    return words.number_text(value)
 
 
 def _band(axis: "Axes", episode: Episode, look: Mapping[str, str]) -> None:
@@ -492,21 +485,21 @@ def _stacked(axis: "Axes", labels: Sequence[tuple[float, str, str]], *, is_low: 
         )
 
 
-def _tracks(workload: WorkloadSection) -> list[ChartSeries]:
+def _tracks(workload: contract.WorkloadSection) -> list[contract.ChartSeries]:
     return list(chain.from_iterable(line.tracks for line in workload.lines))
 
 
-def _episodes(page: Page, line: Line) -> list[Episode]:
+def _episodes(page: contract.Page, line: contract.Line) -> list[Episode]:
     if line.step is None:
         return []
     return page.recordings[line.recording].findings.steps[line.step].episodes
 
 
-def _axis_label(track: ChartSeries) -> str:
+def _axis_label(track: contract.ChartSeries) -> str:
     name = "throughput" if track.quantity == "throughput" else track.quantity
     return f"{name}, {track.unit}" if track.quantity != "iops" else "IOPS"
 
 
 def _short(text: str, most: int) -> str:
     """The text as one line of limited length."""
-    return shortened(printable(" ".join(text.split())), most)
+    return words.shortened(printable(" ".join(text.split())), most)

@@ -6,15 +6,8 @@ The terminal, the page and the files say the same of a step, since all of them a
 from collections import Counter
 from collections.abc import Sequence
 
+from heatsoak import words
 from heatsoak.analysis import Episode, StepFindings
-from heatsoak.words import (
-    counted,
-    duration_text,
-    known_text,
-    number_text,
-    percent_text,
-    span_text,
-)
 
 #: What a fall by a cause is called; others "fell".
 _VERBS = {"thermal": "throttled", "sliding": "slid"}
@@ -26,14 +19,14 @@ def sentence(step: StepFindings) -> str:
         return "; ".join(step.reasons)
     parts = []
     for episode in step.episodes:
-        after = f"after about {number_text(episode.onset_s, 2)} s"
+        after = f"after about {words.number_text(episode.onset_s, 2)} s"
         text = f"{_verb(episode.cause)} by about {episode.depth_text} {after}"
         if episode.cause != step.verdict:
             text += f" ({episode.cause})"
         if episode.oscillates and episode.period_s is not None:
-            text += f", oscillating every {number_text(episode.period_s, 2)} s"
+            text += f", oscillating every {words.number_text(episode.period_s, 2)} s"
         if episode.recovered:
-            text += f", recovered after {duration_text(episode.end_s - episode.onset_s)}"
+            text += f", recovered after {words.duration_text(episode.end_s - episode.onset_s)}"
         parts.append(text)
     more = f"; and {len(parts) - 2} more times" if len(parts) > 3 else ""
     return "; ".join([*step.why, *(parts[:2] if more else parts)]) + more
@@ -43,14 +36,16 @@ def in_short(step: StepFindings) -> str:
     """Return the costliest fall of a step, or why it has its verdict, in half a line."""
     if not step.episodes:
         if step.slowed_by_heat_pct is not None:
-            return f"{percent_text(step.slowed_by_heat_pct)} below its full speed from the start"
+            return (
+                f"{words.percent_text(step.slowed_by_heat_pct)} below its full speed from the start"
+            )
         return "; ".join(step.reasons[:1])
     told = [_costliest(step)]
     by_heat = [one for one in step.episodes if one.cause == "thermal"]
     if by_heat and told[0].cause != "thermal":
         told.append(max(by_heat, key=_cost))
     others = len(step.episodes) - len(told)
-    more = [counted(others, "more fall")] if others else []
+    more = [words.counted(others, "more fall")] if others else []
     own = [f"the drive counted throttling, {step.counted}"] if step.counted else []
     return "; ".join([*own, *map(_fell, told), *more])
 
@@ -63,8 +58,8 @@ def all_in_short(steps: Sequence[StepFindings]) -> str:
     if falls := [_costliest(step) for step in steps if step.episodes]:
         causes = {episode.cause for episode in falls}
         verb = _verb(causes.pop()) if len(causes) == 1 else "fell"
-        depths = span_text([episode.depth_pct for episode in falls], "%")
-        onsets = span_text([episode.onset_s for episode in falls], "s")
+        depths = words.span_text([episode.depth_pct for episode in falls], "%")
+        onsets = words.span_text([episode.onset_s for episode in falls], "s")
         told.append(f"{len(falls)} of {len(steps)} {verb} by {depths} after {onsets}")
     others = [step for step in steps if not step.episodes]
     kinds = {
@@ -103,9 +98,9 @@ def _verb(cause: str) -> str:
 
 def _fell(episode: Episode) -> str:
     is_swing = episode.oscillates and episode.period_s is not None
-    every = f", every {known_text(episode.period_s)} s" if is_swing else ""
-    after = duration_text(episode.onset_s)
-    return f"{_verb(episode.cause)} by {percent_text(episode.depth_pct)} after {after}{every}"
+    every = f", every {words.known_text(episode.period_s)} s" if is_swing else ""
+    after = words.duration_text(episode.onset_s)
+    return f"{_verb(episode.cause)} by {words.percent_text(episode.depth_pct)} after {after}{every}"
 
 
 def _cost(episode: Episode) -> float:

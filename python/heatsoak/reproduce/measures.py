@@ -11,22 +11,13 @@ from statistics import median
 import numpy as np
 import polars as pl
 
-from heatsoak.analysis import Consistency, Episode
-from heatsoak.analysis.consistency import WINDOW_S, PerSecond, by_second, rate_levels
+from heatsoak import words
+from heatsoak.analysis import Consistency, Episode, consistency
 from heatsoak.analysis.definitions import LAST_S, MIN_DROP
 from heatsoak.analysis.findings import RateLevel
 from heatsoak.protocol import WorkloadStep
+from heatsoak.reproduce import runner
 from heatsoak.reproduce.reviews import REVIEW_MEASURES
-from heatsoak.reproduce.runner import (
-    Figure,
-    FigureInput,
-    FinishedRun,
-    MeasuredFigure,
-    NotMeasured,
-    only,
-    only_step,
-)
-from heatsoak.words import number_text, rate_text, signed_text
 
 #: Changes smaller than this share do not count, as falls smaller than it are not episodes.
 NOTICEABLE = MIN_DROP
@@ -39,72 +30,74 @@ CAPTURE_BUFFER_S = 1.0
 # ---- onset and depth
 
 
-def cell_onset_s(case: FigureInput) -> Figure:
+def cell_onset_s(case: runner.FigureInput) -> runner.Figure:
     """The earlier onset of a cell's steps."""
-    return _onset_s(only(case.runs), case.steps)
+    return _onset_s(runner.only(case.runs), case.steps)
 
 
-def cell_depth_pct(case: FigureInput) -> Figure:
+def cell_depth_pct(case: runner.FigureInput) -> runner.Figure:
     """The deeper fall of a cell's steps, by its last 60 s, as it was drawn."""
-    return max(episode.depth_at_end_pct for episode in _episodes(only(case.runs), case.steps))
+    return max(
+        episode.depth_at_end_pct for episode in _episodes(runner.only(case.runs), case.steps)
+    )
 
 
-def earliest_onset_s(case: FigureInput) -> Figure:
+def earliest_onset_s(case: runner.FigureInput) -> runner.Figure:
     """The soonest onset of all places in which there is one."""
     onsets = [
         e.onset_s for run in case.runs for name in case.steps for e in run.step(name).episodes
     ]
     if not onsets:
-        raise NotMeasured("nothing throttled anywhere")
+        raise runner.NotMeasured("nothing throttled anywhere")
     return min(onsets)
 
 
-def onset_s(case: FigureInput) -> Figure:
+def onset_s(case: runner.FigureInput) -> runner.Figure:
     """How long a step keeps its level."""
-    return _onset_s(only(case.runs), case.steps)
+    return _onset_s(runner.only(case.runs), case.steps)
 
 
-def written_gb_at_onset(case: FigureInput) -> Figure:
+def written_gb_at_onset(case: runner.FigureInput) -> runner.Figure:
     """How much a step writes while it keeps its level, 10^9 bytes."""
-    return _written_gb(_first(only(case.runs), case.steps))
+    return _written_gb(_first(runner.only(case.runs), case.steps))
 
 
-def cliff_s(case: FigureInput) -> Figure:
+def cliff_s(case: runner.FigureInput) -> runner.Figure:
     """When the deepest fall of a step starts; heat must not be its cause."""
     episode = _cliff(case)
-    return MeasuredFigure(episode.onset_s, _not_heat(episode))
+    return runner.MeasuredFigure(episode.onset_s, _not_heat(episode))
 
 
-def cliff_gb(case: FigureInput) -> Figure:
+def cliff_gb(case: runner.FigureInput) -> runner.Figure:
     """How much was written before a step's deepest fall, 10^9 bytes; heat must not be its cause."""
     episode = _cliff(case)
-    return MeasuredFigure(_written_gb(episode), _not_heat(episode))
+    return runner.MeasuredFigure(_written_gb(episode), _not_heat(episode))
 
 
-def onset_later_s(case: FigureInput) -> Figure:
+def onset_later_s(case: runner.FigureInput) -> runner.Figure:
     """How much later it throttles than in each compared place; the least fitting value."""
     return case.farthest(
         [_onset_s(run, case.steps) - _onset_s(other, case.steps) for run, other in case.pairs()]
     )
 
 
-def onset_ratio_x(case: FigureInput) -> Figure:
+def onset_ratio_x(case: runner.FigureInput) -> runner.Figure:
     """Its onset divided by that in each compared place; the least fitting value."""
     return case.farthest(
         [_onset_s(run, case.steps) / _onset_s(other, case.steps) for run, other in case.pairs()]
     )
 
 
-def temp_at_onset_c(case: FigureInput) -> Figure:
+def temp_at_onset_c(case: runner.FigureInput) -> runner.Figure:
     """The reported temperature when it starts to throttle; the least fitting of several places."""
     temps = [_first(run, case.steps).temp_c_at_onset for run in case.runs]
     known = [temp for temp in temps if temp is not None]
     if len(known) < len(temps):
-        raise NotMeasured("no temperature was recorded")
+        raise runner.NotMeasured("no temperature was recorded")
     return case.farthest(known)
 
 
-def throttles(case: FigureInput) -> Figure:
+def throttles(case: runner.FigureInput) -> runner.Figure:
     """Whether any of the steps falls because of heat."""
     return any(
         episode.cause == "thermal"
@@ -117,20 +110,20 @@ def throttles(case: FigureInput) -> Figure:
 # ---- reported temperatures
 
 
-def max_temp_c(case: FigureInput) -> Figure:
+def max_temp_c(case: runner.FigureInput) -> runner.Figure:
     """The highest that the drive reports in the steps."""
-    run = only(case.runs)
+    run = runner.only(case.runs)
     return max(float(_temps_c(run, name)["temp_c"].to_numpy().max()) for name in case.steps)
 
 
-def steady_temp_c(case: FigureInput) -> Figure:
+def steady_temp_c(case: runner.FigureInput) -> runner.Figure:
     """The mean of what the drive reports in the last 60 s of a step."""
-    return _mean_at_end_c(_temps_c(only(case.runs), only_step(case.steps)))
+    return _mean_at_end_c(_temps_c(runner.only(case.runs), runner.only_step(case.steps)))
 
 
-def idle_temp_c(case: FigureInput) -> Figure:
+def idle_temp_c(case: runner.FigureInput) -> runner.Figure:
     """The mean of what the drive reports in the last 60 s of the pause before a step."""
-    run, name = only(case.runs), only_step(case.steps)
+    run, name = runner.only(case.runs), runner.only_step(case.steps)
     before = pl.col("t_s") < run.view(name).start_s
     return _mean_at_end_c(_temps_c(run, None).filter(before))
 
@@ -138,13 +131,13 @@ def idle_temp_c(case: FigureInput) -> Figure:
 # ---- levels
 
 
-def peak_mb_s(case: FigureInput) -> Figure:
+def peak_mb_s(case: runner.FigureInput) -> runner.Figure:
     """The greatest level before an onset, or of a whole step without one."""
     peaks = [_level_before(run, name) for run in case.runs for name in case.steps]
     return max(peaks)
 
 
-def is_slower(case: FigureInput) -> Figure:
+def is_slower(case: runner.FigureInput) -> runner.Figure:
     """Whether any of the steps ends below what the other drive's ends at."""
     return any(
         _end_mb_s(run, name) < _end_mb_s(other, name)
@@ -154,7 +147,7 @@ def is_slower(case: FigureInput) -> Figure:
     )
 
 
-def level_gain_mb_s(case: FigureInput) -> Figure:
+def level_gain_mb_s(case: runner.FigureInput) -> runner.Figure:
     """The greatest difference of a step's end level from that in the compared places."""
     return max(
         _end_mb_s(run, name) - _end_mb_s(other, name)
@@ -163,98 +156,100 @@ def level_gain_mb_s(case: FigureInput) -> Figure:
     )
 
 
-def falls(case: FigureInput) -> Figure:
+def falls(case: runner.FigureInput) -> runner.Figure:
     """Whether any of the steps has an episode."""
     return any(run.step(name).episodes for run in case.runs for name in case.steps)
 
 
-def is_host_limit(case: FigureInput) -> Figure:
+def is_host_limit(case: runner.FigureInput) -> runner.Figure:
     """Whether the steps are slower than elsewhere, with as many cards, and yet do not fall."""
     for run in case.runs:
         for name in case.steps:
             verdict = run.step(name).verdict
             if verdict not in ("steady", "limited-by-host"):
-                return MeasuredFigure(0.0, f"'{name}' in {run.job.place} is {verdict}")
+                return runner.MeasuredFigure(0.0, f"'{name}' in {run.job.place} is {verdict}")
     for run, other in case.pairs():
         for name in case.steps:
             here, there = _level_before(run, name), _level_before(other, name)
             if here >= (1 - NOTICEABLE) * there:
-                rates = f"{number_text(here)} and {rate_text(there)}"
+                rates = f"{words.number_text(here)} and {words.rate_text(there)}"
                 why = f"'{name}' is no slower than in {other.job.place}: {rates}"
-                return MeasuredFigure(0.0, why)
+                return runner.MeasuredFigure(0.0, why)
     return 1.0
 
 
 # ---- steady state: the last 400 s, each second
 
 
-def steady_mean_iops(case: FigureInput) -> Figure:
+def steady_mean_iops(case: runner.FigureInput) -> runner.Figure:
     """The mean."""
-    return _steady(only(case.runs), case.steps).mean_iops
+    return _steady(runner.only(case.runs), case.steps).mean_iops
 
 
-def steady_stdev_iops(case: FigureInput) -> Figure:
+def steady_stdev_iops(case: runner.FigureInput) -> runner.Figure:
     """The standard deviation."""
-    return _steady(only(case.runs), case.steps).stdev_iops
+    return _steady(runner.only(case.runs), case.steps).stdev_iops
 
 
-def steady_mean_change_pct(case: FigureInput) -> Figure:
+def steady_mean_change_pct(case: runner.FigureInput) -> runner.Figure:
     """The mean compared with that of the other place, in percent; less is negative."""
-    here, there = (_steady(only(runs), case.steps) for runs in (case.runs, case.against))
+    here, there = (_steady(runner.only(runs), case.steps) for runs in (case.runs, case.against))
     return 100 * (here.mean_iops / _positive(there.mean_iops) - 1)
 
 
-def is_one_level(case: FigureInput) -> Figure:
+def is_one_level(case: runner.FigureInput) -> runner.Figure:
     """Whether there is one level and no other."""
     return len(_levels(case)) == 1
 
 
-def lower_level_iops(case: FigureInput) -> Figure:
+def lower_level_iops(case: runner.FigureInput) -> runner.Figure:
     """The lowest of several levels."""
     return _two_levels(case)[0].iops
 
 
-def upper_level_iops(case: FigureInput) -> Figure:
+def upper_level_iops(case: runner.FigureInput) -> runner.Figure:
     """The highest of several levels."""
     return _two_levels(case)[-1].iops
 
 
-def lows_above_highs(case: FigureInput) -> Figure:
+def lows_above_highs(case: runner.FigureInput) -> runner.Figure:
     """Whether the slowest second beats the fastest one of the other place."""
-    here, there = (_seconds(only(runs), case.steps).values for runs in (case.runs, case.against))
+    here, there = (
+        _seconds(runner.only(runs), case.steps).values for runs in (case.runs, case.against)
+    )
     return float(here.min()) > float(there.max())
 
 
-def ratios_are_alike(case: FigureInput) -> Figure:
+def ratios_are_alike(case: runner.FigureInput) -> runner.Figure:
     """Whether the ratios of all drives are within a factor of two."""
     ratios = [_steady(run, case.steps).ratio for run in case.runs]
     known = [ratio for ratio in ratios if ratio is not None]
     if len(known) < len(ratios):
-        return MeasuredFigure(0.0, "a drive with no deviation has no ratio")
+        return runner.MeasuredFigure(0.0, "a drive with no deviation has no ratio")
     return max(known) <= ALIKE_X * min(known)
 
 
 # ---- gains of one place over another, step by step
 
 
-def largest_gain_x(case: FigureInput) -> Figure:
+def largest_gain_x(case: runner.FigureInput) -> runner.Figure:
     """The largest ratio of a step's mean to the same step's in the other place."""
     return max(1 + gain for gain in _gains(case).values())
 
 
-def score_gain_pct(case: FigureInput) -> Figure:
+def score_gain_pct(case: runner.FigureInput) -> runner.Figure:
     """How much greater the mean of the steps' means is than in the other place, in percent."""
-    here, there = (_score(only(runs), case.steps) for runs in (case.runs, case.against))
+    here, there = (_score(runner.only(runs), case.steps) for runs in (case.runs, case.against))
     return 100 * (here / there - 1)
 
 
-def score_is_above(case: FigureInput) -> Figure:
+def score_is_above(case: runner.FigureInput) -> runner.Figure:
     """Whether the mean of the steps' means is noticeably greater than the other drive's."""
-    here, there = (_score(only(runs), case.steps) for runs in (case.runs, case.against))
+    here, there = (_score(runner.only(runs), case.steps) for runs in (case.runs, case.against))
     return here > (1 + NOTICEABLE) * there
 
 
-def scores_change_pct(case: FigureInput) -> Figure:
+def scores_change_pct(case: runner.FigureInput) -> runner.Figure:
     """How much better the protocols' scores are than in the other place, in percent.
 
     Worse is negative, for rates and for times; of several scores, the least fitting one.
@@ -264,7 +259,7 @@ def scores_change_pct(case: FigureInput) -> Figure:
     )
 
 
-def gain_is_there_alone(case: FigureInput) -> Figure:
+def gain_is_there_alone(case: runner.FigureInput) -> runner.Figure:
     """Whether the singled-out steps gain noticeably, and no other step does."""
     there, elsewhere = _parted(case)
     return _holds(
@@ -274,7 +269,7 @@ def gain_is_there_alone(case: FigureInput) -> Figure:
     )
 
 
-def gain_is_most_there(case: FigureInput) -> Figure:
+def gain_is_most_there(case: runner.FigureInput) -> runner.Figure:
     """Whether the singled-out steps gain noticeably, and each more than any other step."""
     there, elsewhere = _parted(case)
     least = min(there.values())
@@ -283,7 +278,7 @@ def gain_is_most_there(case: FigureInput) -> Figure:
     )
 
 
-def is_not_throttled(case: FigureInput) -> Figure:
+def is_not_throttled(case: runner.FigureInput) -> runner.Figure:
     """Whether the steps have no thermal episode, and are no slower than in the other place.
 
     The latter because a step that starts throttled shows no fall.
@@ -291,7 +286,7 @@ def is_not_throttled(case: FigureInput) -> Figure:
     for name in case.steps:
         for run in case.runs:
             if any(episode.cause == "thermal" for episode in run.step(name).episodes):
-                return MeasuredFigure(0.0, f"'{name}' throttles")
+                return runner.MeasuredFigure(0.0, f"'{name}' throttles")
     gains = _gains(case)
     return _holds(all(gain > -NOTICEABLE for gain in gains.values()), _gains_text(gains))
 
@@ -299,42 +294,42 @@ def is_not_throttled(case: FigureInput) -> Figure:
 # ---- the rest
 
 
-def duration_min(case: FigureInput) -> Figure:
+def duration_min(case: runner.FigureInput) -> runner.Figure:
     """How long a step takes, in minutes."""
-    return only(case.runs).step(only_step(case.steps)).duration_s / 60
+    return runner.only(case.runs).step(runner.only_step(case.steps)).duration_s / 60
 
 
-def most_power_w(case: FigureInput) -> Figure:
+def most_power_w(case: runner.FigureInput) -> runner.Figure:
     """The greatest power of any second of any recording."""
     peaks = []
     for run in case.runs:
         samples = run.recording.samples(["t_s", "power_w"]).drop_nulls()
         if samples.is_empty():
-            raise NotMeasured(f"{run.job.name}: no power was recorded")
+            raise runner.NotMeasured(f"{run.job.name}: no power was recorded")
         seconds = samples.group_by((pl.col("t_s") - 1e-9).floor()).agg(pl.col("power_w").mean())
         peaks.append(float(seconds["power_w"].to_numpy().max()))
     return max(peaks)
 
 
-def keeps_rate(case: FigureInput) -> Figure:
+def keeps_rate(case: runner.FigureInput) -> runner.Figure:
     """Whether a stream of the step's rate is never more than its buffer behind."""
-    run = only(case.runs)
-    view = run.view(only_step(case.steps))
+    run = runner.only(case.runs)
+    view = run.view(runner.only_step(case.steps))
     if not isinstance(view.step, WorkloadStep) or view.step.rate is None:
-        raise NotMeasured(f"'{view.step.name}' has no rate to keep")
+        raise runner.NotMeasured(f"'{view.step.name}' has no rate to keep")
     rate_mb_s = view.step.rate / 1e6
     series = view.throughput
     written_mb = np.cumsum(series.values * series.interval_s)
     behind_s = float(np.max(series.t_s - written_mb / rate_mb_s))
     return _holds(
         behind_s <= CAPTURE_BUFFER_S,
-        f"the stream is up to {number_text(behind_s, 2)} s ahead of the drive",
+        f"the stream is up to {words.number_text(behind_s, 2)} s ahead of the drive",
     )
 
 
-def pause_s(case: FigureInput) -> Figure:
+def pause_s(case: runner.FigureInput) -> runner.Figure:
     """The median actual pause between two workloads."""
-    recording = only(case.runs).recording
+    recording = runner.only(case.runs).recording
     names = {step.name for step in recording.meta.protocol.steps if step.kind == "pause"}
     lengths = [
         float(event.data["duration_s"])
@@ -342,23 +337,25 @@ def pause_s(case: FigureInput) -> Figure:
         if event.kind == "step-end" and event.step in names
     ]
     if not lengths:
-        raise NotMeasured("there was no pause")
+        raise runner.NotMeasured("there was no pause")
     return median(lengths)
 
 
-def total_h(case: FigureInput) -> Figure:
+def total_h(case: runner.FigureInput) -> runner.Figure:
     """The total length of the recordings, in hours."""
     return sum(run.recording.meta.duration_s or 0.0 for run in case.runs) / 3600
 
 
-def measured(by: str, case: FigureInput) -> MeasuredFigure:
+def measured(by: str, case: runner.FigureInput) -> runner.MeasuredFigure:
     """Return what the measure of that name gives; raises NotMeasured where there is nothing."""
     found = MEASURES[by](case)
-    return found if isinstance(found, MeasuredFigure) else MeasuredFigure(float(found))
+    return (
+        found if isinstance(found, runner.MeasuredFigure) else runner.MeasuredFigure(float(found))
+    )
 
 
 #: The measures, by their names in ``catalog/published.toml`` and ``modern.toml``.
-MEASURES: dict[str, Callable[[FigureInput], Figure]] = {
+MEASURES: dict[str, Callable[[runner.FigureInput], runner.Figure]] = {
     measure.__name__: measure
     for measure in (
         *(cell_onset_s, cell_depth_pct, earliest_onset_s, onset_s, written_gb_at_onset),
@@ -374,33 +371,33 @@ MEASURES: dict[str, Callable[[FigureInput], Figure]] = {
 } | REVIEW_MEASURES
 
 
-def _holds(holds: bool, otherwise: str) -> MeasuredFigure:
-    return MeasuredFigure(1.0) if holds else MeasuredFigure(0.0, otherwise)
+def _holds(holds: bool, otherwise: str) -> runner.MeasuredFigure:
+    return runner.MeasuredFigure(1.0) if holds else runner.MeasuredFigure(0.0, otherwise)
 
 
-def _episodes(run: FinishedRun, steps: tuple[str, ...]) -> list[Episode]:
+def _episodes(run: runner.FinishedRun, steps: tuple[str, ...]) -> list[Episode]:
     episodes = [episode for name in steps for episode in run.step(name).episodes]
     if not episodes:
-        raise NotMeasured(f"nothing falls in {run.job.place}: {', '.join(steps)}")
+        raise runner.NotMeasured(f"nothing falls in {run.job.place}: {', '.join(steps)}")
     return episodes
 
 
-def _first(run: FinishedRun, steps: tuple[str, ...]) -> Episode:
+def _first(run: runner.FinishedRun, steps: tuple[str, ...]) -> Episode:
     return min(_episodes(run, steps), key=lambda episode: episode.onset_s)
 
 
-def _onset_s(run: FinishedRun, steps: tuple[str, ...]) -> float:
+def _onset_s(run: runner.FinishedRun, steps: tuple[str, ...]) -> float:
     return _first(run, steps).onset_s
 
 
-def _cliff(case: FigureInput) -> Episode:
-    episodes = _episodes(only(case.runs), case.steps)
+def _cliff(case: runner.FigureInput) -> Episode:
+    episodes = _episodes(runner.only(case.runs), case.steps)
     return max(episodes, key=lambda episode: episode.depth_pct)
 
 
 def _written_gb(episode: Episode) -> float:
     if episode.written_gb_at_onset is None:
-        raise NotMeasured("nothing was written")
+        raise runner.NotMeasured("nothing was written")
     return episode.written_gb_at_onset
 
 
@@ -408,21 +405,21 @@ def _not_heat(episode: Episode) -> str | None:
     return "it is judged to be heat" if episode.cause == "thermal" else None
 
 
-def _level_before(run: FinishedRun, name: str) -> float:
+def _level_before(run: runner.FinishedRun, name: str) -> float:
     step = run.step(name)
     level = step.episodes[0].before_mb_s if step.episodes else step.mean_mb_s
     if level is None:
-        raise NotMeasured(f"'{name}' in {run.job.place} moved nothing")
+        raise runner.NotMeasured(f"'{name}' in {run.job.place} moved nothing")
     return level
 
 
-def _temps_c(run: FinishedRun, name: str | None) -> pl.DataFrame:
+def _temps_c(run: runner.FinishedRun, name: str | None) -> pl.DataFrame:
     """What the drive reports in a step, or in all pauses: columns t_s and temp_c."""
     samples = run.recording.samples(["t_s", "step", "temp_c.composite"])
     temps = samples.filter(pl.col("step").eq_missing(name)).drop_nulls("temp_c.composite")
     if temps.is_empty():
         where = "pauses" if name is None else f"'{name}'"
-        raise NotMeasured(f"{run.job.name}: no temperature was recorded in {where}")
+        raise runner.NotMeasured(f"{run.job.name}: no temperature was recorded in {where}")
     return temps.select("t_s", temp_c="temp_c.composite")
 
 
@@ -431,64 +428,64 @@ def _mean_at_end_c(temps: pl.DataFrame) -> float:
     return float(at_end["temp_c"].to_numpy().mean())
 
 
-def _end_mb_s(run: FinishedRun, name: str) -> float:
+def _end_mb_s(run: runner.FinishedRun, name: str) -> float:
     series = run.view(name).throughput
     level = series.mean(series.duration_s - LAST_S, series.duration_s)
     if not np.isfinite(level):
-        raise NotMeasured(f"'{name}' in {run.job.place} moved nothing")
+        raise runner.NotMeasured(f"'{name}' in {run.job.place} moved nothing")
     return level
 
 
-def _steady(run: FinishedRun, steps: tuple[str, ...]) -> Consistency:
-    found = run.step(only_step(steps)).consistency
+def _steady(run: runner.FinishedRun, steps: tuple[str, ...]) -> Consistency:
+    found = run.step(runner.only_step(steps)).consistency
     if found is None:
-        raise NotMeasured("the step is too short")
+        raise runner.NotMeasured("the step is too short")
     return found
 
 
-def _seconds(run: FinishedRun, steps: tuple[str, ...]) -> PerSecond:
-    found = by_second(run.view(only_step(steps)).iops, WINDOW_S)
+def _seconds(run: runner.FinishedRun, steps: tuple[str, ...]) -> consistency.PerSecond:
+    found = consistency.by_second(run.view(runner.only_step(steps)).iops, consistency.WINDOW_S)
     if len(found.values) == 0:
-        raise NotMeasured("the step is too short")
+        raise runner.NotMeasured("the step is too short")
     return found
 
 
-def _levels(case: FigureInput) -> list[RateLevel]:
-    return rate_levels(_seconds(only(case.runs), case.steps))[0]
+def _levels(case: runner.FigureInput) -> list[RateLevel]:
+    return consistency.rate_levels(_seconds(runner.only(case.runs), case.steps))[0]
 
 
-def _two_levels(case: FigureInput) -> list[RateLevel]:
+def _two_levels(case: runner.FigureInput) -> list[RateLevel]:
     levels = _levels(case)
     if len(levels) < 2:
-        raise NotMeasured(f"it stays at one level, {number_text(levels[0].iops)} IOPS")
+        raise runner.NotMeasured(f"it stays at one level, {words.number_text(levels[0].iops)} IOPS")
     return levels
 
 
-def _mean_mb_s(run: FinishedRun, name: str) -> float:
+def _mean_mb_s(run: runner.FinishedRun, name: str) -> float:
     mean = run.step(name).mean_mb_s
     if mean is None:
-        raise NotMeasured(f"'{name}' in {run.job.place} moved nothing")
+        raise runner.NotMeasured(f"'{name}' in {run.job.place} moved nothing")
     return _positive(mean)
 
 
-def _score(run: FinishedRun, steps: tuple[str, ...]) -> float:
+def _score(run: runner.FinishedRun, steps: tuple[str, ...]) -> float:
     return float(np.mean([_mean_mb_s(run, name) for name in steps]))
 
 
-def _change_pct(run: FinishedRun, other: FinishedRun, name: str) -> float:
+def _change_pct(run: runner.FinishedRun, other: runner.FinishedRun, name: str) -> float:
     here, there = (_known_score(each, name) for each in (run, other))
     change_pct = 100 * (here / _positive(there) - 1)
     return change_pct if run.score(name).better == "higher" else 0.0 - change_pct
 
 
-def _known_score(run: FinishedRun, name: str) -> float:
+def _known_score(run: runner.FinishedRun, name: str) -> float:
     score = run.score(name)
     if score.value is None:
-        raise NotMeasured(f"{run.job.name}: '{name}': {score.why}")
+        raise runner.NotMeasured(f"{run.job.name}: '{name}': {score.why}")
     return score.value
 
 
-def _gains(case: FigureInput) -> dict[str, float]:
+def _gains(case: runner.FigureInput) -> dict[str, float]:
     """Gain of each step as a share; the steps of several protocols are pooled."""
     many = len(case.runs) > 1
     return {
@@ -500,7 +497,7 @@ def _gains(case: FigureInput) -> dict[str, float]:
     }
 
 
-def _parted(case: FigureInput) -> tuple[dict[str, float], dict[str, float]]:
+def _parted(case: runner.FigureInput) -> tuple[dict[str, float], dict[str, float]]:
     gains = _gains(case)
     there = {name: gains.pop(name) for name in case.at}
     return there, gains
@@ -508,11 +505,11 @@ def _parted(case: FigureInput) -> tuple[dict[str, float], dict[str, float]]:
 
 def _gains_text(gains: dict[str, float]) -> str:
     return "gains: " + ", ".join(
-        f"{name} {signed_text(100 * gain)} %" for name, gain in gains.items()
+        f"{name} {words.signed_text(100 * gain)} %" for name, gain in gains.items()
     )
 
 
 def _positive(value: float) -> float:
     if value <= 0:
-        raise NotMeasured("nothing moved")
+        raise runner.NotMeasured("nothing moved")
     return value

@@ -11,14 +11,7 @@ from heatsoak.analysis import Episode
 from heatsoak.analysis.definitions import LAST_S
 from heatsoak.analysis.series import Array
 from heatsoak.catalog import load_drive
-from heatsoak.reproduce.runner import (
-    Figure,
-    FigureInput,
-    FinishedRun,
-    NotMeasured,
-    only,
-    only_step,
-)
+from heatsoak.reproduce import runner
 
 #: The simulator's truth that an infrared picture shows: the controller's package is the hot spot.
 _SURFACE = "sim.controller_c"
@@ -28,104 +21,104 @@ _REPORTED = "temp_c.composite"
 # ---- heat
 
 
-def thermal_onset_s(case: FigureInput) -> Figure:
+def thermal_onset_s(case: runner.FigureInput) -> runner.Figure:
     """How long a step keeps its level until heat takes some of it."""
     return _thermal(case).onset_s
 
 
-def temp_at_thermal_onset_c(case: FigureInput) -> Figure:
+def temp_at_thermal_onset_c(case: runner.FigureInput) -> runner.Figure:
     """What the drive reports when heat begins to take from its speed."""
     temp_c = _thermal(case).temp_c_at_onset
     if temp_c is None:
-        raise NotMeasured("no temperature was recorded")
+        raise runner.NotMeasured("no temperature was recorded")
     return temp_c
 
 
-def throttled_mb_s(case: FigureInput) -> Figure:
+def throttled_mb_s(case: runner.FigureInput) -> runner.Figure:
     """The level that heat leaves of a step's speed."""
     episode = _thermal(case)
     if episode.before_mb_s is None:
-        raise NotMeasured("only latencies were recorded")
+        raise runner.NotMeasured("only latencies were recorded")
     return episode.before_mb_s * (1 - episode.depth_at_end_pct / 100)
 
 
-def surface_c(case: FigureInput) -> Figure:
+def surface_c(case: runner.FigureInput) -> runner.Figure:
     """The hottest that the controller's surface becomes in a step."""
-    return _hottest_c(only(case.runs), case.steps, _SURFACE)
+    return _hottest_c(runner.only(case.runs), case.steps, _SURFACE)
 
 
-def surface_over_reported_k(case: FigureInput) -> Figure:
+def surface_over_reported_k(case: runner.FigureInput) -> runner.Figure:
     """How much hotter the surface becomes than the drive reports."""
-    run = only(case.runs)
+    run = runner.only(case.runs)
     return _hottest_c(run, case.steps, _SURFACE) - _hottest_c(run, case.steps, _REPORTED)
 
 
-def reported_change_k(case: FigureInput) -> Figure:
+def reported_change_k(case: runner.FigureInput) -> runner.Figure:
     """How much hotter the drive reports to become than in the other place."""
     return _change_k(case, _REPORTED)
 
 
-def surface_change_k(case: FigureInput) -> Figure:
+def surface_change_k(case: runner.FigureInput) -> runner.Figure:
     """How much hotter the surface becomes than in the other place."""
     return _change_k(case, _SURFACE)
 
 
-def mean_temp_c(case: FigureInput) -> Figure:
+def mean_temp_c(case: runner.FigureInput) -> runner.Figure:
     """The mean of what the drive reports in a step."""
-    return float(_column(only(case.runs), case.steps, _REPORTED).mean())
+    return float(_column(runner.only(case.runs), case.steps, _REPORTED).mean())
 
 
 # ---- power and speed
 
 
-def mean_power_w(case: FigureInput) -> Figure:
+def mean_power_w(case: runner.FigureInput) -> runner.Figure:
     """The mean power in a step."""
-    return float(_column(only(case.runs), case.steps, "power_w").mean())
+    return float(_column(runner.only(case.runs), case.steps, "power_w").mean())
 
 
-def mean_mb_s(case: FigureInput) -> Figure:
+def mean_mb_s(case: runner.FigureInput) -> runner.Figure:
     """The mean speed of a step."""
-    mean = only(case.runs).step(only_step(case.steps)).mean_mb_s
+    mean = runner.only(case.runs).step(runner.only_step(case.steps)).mean_mb_s
     if mean is None:
-        raise NotMeasured("nothing was moved")
+        raise runner.NotMeasured("nothing was moved")
     return mean
 
 
 # ---- levels of a whole drive written once
 
 
-def cache_gb(case: FigureInput) -> Figure:
+def cache_gb(case: runner.FigureInput) -> runner.Figure:
     """How much is written before the speed falls for another reason than heat, 10^9 bytes."""
-    written_gb = _cache_ends(only(case.runs), case.steps)[0].written_gb_at_onset
+    written_gb = _cache_ends(runner.only(case.runs), case.steps)[0].written_gb_at_onset
     if written_gb is None:
-        raise NotMeasured("nothing was written")
+        raise runner.NotMeasured("nothing was written")
     return written_gb
 
 
-def behind_cache_mb_s(case: FigureInput) -> Figure:
+def behind_cache_mb_s(case: runner.FigureInput) -> runner.Figure:
     """The level between the first such fall and the next, or the step's end."""
-    run = only(case.runs)
+    run = runner.only(case.runs)
     first, *later = _cache_ends(run, case.steps)
-    throughput = run.view(only_step(case.steps)).throughput
+    throughput = run.view(runner.only_step(case.steps)).throughput
     until_s = later[0].onset_s if later else first.end_s
     inside = (throughput.t_s > first.onset_s + first.fall_s) & (throughput.t_s <= until_s)
     if not inside.any():
-        raise NotMeasured("there is no level behind the cache")
+        raise runner.NotMeasured("there is no level behind the cache")
     return float(median(throughput.values[inside]))
 
 
-def rest_mb_s(case: FigureInput) -> Figure:
+def rest_mb_s(case: runner.FigureInput) -> runner.Figure:
     """The median speed from that fall to the step's end."""
-    run = only(case.runs)
+    run = runner.only(case.runs)
     first = _cache_ends(run, case.steps)[0]
-    throughput = run.view(only_step(case.steps)).throughput
+    throughput = run.view(runner.only_step(case.steps)).throughput
     behind = throughput.t_s > first.onset_s + first.fall_s
     return float(median(throughput.values[behind]))
 
 
-def end_mb_s(case: FigureInput) -> Figure:
+def end_mb_s(case: runner.FigureInput) -> runner.Figure:
     """The median speed of a step's last 60 s."""
-    throughput = only(case.runs).view(only_step(case.steps)).throughput
+    throughput = runner.only(case.runs).view(runner.only_step(case.steps)).throughput
     at_end = throughput.t_s > throughput.t_s[-1] - LAST_S
     return float(median(throughput.values[at_end]))
 
@@ -142,8 +135,8 @@ _STATED = {
 }
 
 
-def _thermal(case: FigureInput) -> Episode:
-    run = only(case.runs)
+def _thermal(case: runner.FigureInput) -> Episode:
+    run = runner.only(case.runs)
     found = [
         episode
         for name in case.steps
@@ -151,43 +144,47 @@ def _thermal(case: FigureInput) -> Episode:
         if episode.cause == "thermal"
     ]
     if not found:
-        raise NotMeasured(f"heat throttles nothing in {run.job.place}: {', '.join(case.steps)}")
+        raise runner.NotMeasured(
+            f"heat throttles nothing in {run.job.place}: {', '.join(case.steps)}"
+        )
     return min(found, key=lambda episode: episode.onset_s)
 
 
-def _cache_ends(run: FinishedRun, steps: tuple[str, ...]) -> list[Episode]:
-    found = [e for e in run.step(only_step(steps)).episodes if e.cause != "thermal"]
+def _cache_ends(run: runner.FinishedRun, steps: tuple[str, ...]) -> list[Episode]:
+    found = [e for e in run.step(runner.only_step(steps)).episodes if e.cause != "thermal"]
     if not found:
-        raise NotMeasured(f"'{only_step(steps)}' does not fall")
+        raise runner.NotMeasured(f"'{runner.only_step(steps)}' does not fall")
     return sorted(found, key=lambda episode: episode.onset_s)
 
 
-def _column(run: FinishedRun, steps: tuple[str, ...], name: str) -> Array:
+def _column(run: runner.FinishedRun, steps: tuple[str, ...], name: str) -> Array:
     samples = run.recording.samples(["t_s", "step", name])
     found = samples.filter(pl.col("step").is_in(list(steps))).drop_nulls(name)
     if found.is_empty():
-        raise NotMeasured(f"{run.job.name}: no {name} was recorded in {', '.join(steps)}")
+        raise runner.NotMeasured(f"{run.job.name}: no {name} was recorded in {', '.join(steps)}")
     return np.asarray(found[name].to_numpy(), dtype=np.float64)
 
 
-def _hottest_c(run: FinishedRun, steps: tuple[str, ...], name: str) -> float:
+def _hottest_c(run: runner.FinishedRun, steps: tuple[str, ...], name: str) -> float:
     return float(_column(run, steps, name).max())
 
 
-def _change_k(case: FigureInput, name: str) -> float:
-    here, there = (_hottest_c(only(runs), case.steps, name) for runs in (case.runs, case.against))
+def _change_k(case: runner.FigureInput, name: str) -> float:
+    here, there = (
+        _hottest_c(runner.only(runs), case.steps, name) for runs in (case.runs, case.against)
+    )
     return here - there
 
 
-def _stated(case: FigureInput, name: str) -> Figure:
-    limits = load_drive(only(case.runs).job.drive).limits
+def _stated(case: runner.FigureInput, name: str) -> runner.Figure:
+    limits = load_drive(runner.only(case.runs).job.drive).limits
     stated = None if limits is None else getattr(limits, name)
     if stated is None:
-        raise NotMeasured("the drive states none")
+        raise runner.NotMeasured("the drive states none")
     return float(stated.value)
 
 
-_MEASURES: tuple[Callable[[FigureInput], Figure], ...] = (
+_MEASURES: tuple[Callable[[runner.FigureInput], runner.Figure], ...] = (
     *(thermal_onset_s, temp_at_thermal_onset_c, throttled_mb_s),
     *(surface_c, surface_over_reported_k, reported_change_k, surface_change_k, mean_temp_c),
     *(mean_power_w, mean_mb_s, cache_gb, behind_cache_mb_s, rest_mb_s, end_mb_s),

@@ -8,16 +8,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from heatsoak import catalog
-from heatsoak.catalog import ModernFigure, PublishedFigure, PugetCell
+from heatsoak.reproduce import runner
 from heatsoak.reproduce.measures import measured
-from heatsoak.reproduce.runner import (
-    FigureInput,
-    FinishedRun,
-    NotMeasured,
-    PlannedRecording,
-    Question,
-    RunOrReason,
-)
 
 NOT_SIMULATED = "no recording shows it"
 
@@ -71,12 +63,14 @@ class ReproductionRow(BaseModel):
         return self.model_dump(mode="json", exclude=None if self.why is not None else {"why"})
 
 
-def make_row(question: Question, outcomes: dict[PlannedRecording, RunOrReason]) -> ReproductionRow:
+def make_row(
+    question: runner.Question, outcomes: dict[runner.PlannedRecording, runner.RunOrReason]
+) -> ReproductionRow:
     """Return the row of one figure, measured in the recordings of its jobs."""
     simulated, why = _measure(question, outcomes)
     figure = question.figure
     conditions: dict[str, Any]
-    if isinstance(figure, PugetCell):
+    if isinstance(figure, catalog.PugetCell):
         metric = question.id.rpartition(".")[2]
         is_onset = metric == "onset_s"
         published = figure.onset_s if is_onset else figure.depth_pct
@@ -89,7 +83,7 @@ def make_row(question: Question, outcomes: dict[PlannedRecording, RunOrReason]) 
         ok = simulated is not None and why is None and figure.holds_for(simulated)
         conditions = (
             {"test": figure.conditions}
-            if isinstance(figure, ModernFigure)
+            if isinstance(figure, catalog.ModernFigure)
             else dict(figure.conditions)
         )
     return ReproductionRow(
@@ -101,14 +95,16 @@ def make_row(question: Question, outcomes: dict[PlannedRecording, RunOrReason]) 
         tolerance=tolerance,
         simulated=simulated,
         ok=ok,
-        counted=figure.counted if isinstance(figure, PublishedFigure) else True,
-        role=figure.role if isinstance(figure, ModernFigure) else catalog.roles().of(question.id),
+        counted=figure.counted if isinstance(figure, catalog.PublishedFigure) else True,
+        role=figure.role
+        if isinstance(figure, catalog.ModernFigure)
+        else catalog.roles().of(question.id),
         why=why,
     )
 
 
 def _measure(
-    question: Question, outcomes: dict[PlannedRecording, RunOrReason]
+    question: runner.Question, outcomes: dict[runner.PlannedRecording, runner.RunOrReason]
 ) -> tuple[float | None, str | None]:
     """The value, and why it does not hold; either may be None."""
     how = question.measured
@@ -119,17 +115,17 @@ def _measure(
     if missing:
         return None, next(iter(missing))
     figure = question.figure
-    case = FigureInput(
-        [run for run in runs if isinstance(run, FinishedRun)],
-        [run for run in against if isinstance(run, FinishedRun)],
+    case = runner.FigureInput(
+        [run for run in runs if isinstance(run, runner.FinishedRun)],
+        [run for run in against if isinstance(run, runner.FinishedRun)],
         how.steps,
         how.at,
-        (0.0, 0.0) if isinstance(figure, PugetCell) else figure.interval,
+        (0.0, 0.0) if isinstance(figure, catalog.PugetCell) else figure.interval,
         how.scores,
     )
     try:
         answer = measured(how.by, case)
-    except NotMeasured as reason:
+    except runner.NotMeasured as reason:
         return None, str(reason)
     return answer.value, answer.why
 
@@ -177,7 +173,7 @@ class Nearness:
     off_share: float | None = None
 
 
-def kind_of(question: Question) -> str:
+def kind_of(question: runner.Question) -> str:
     """Return what a figure is a figure of."""
     by = question.measured.by if question.measured is not None else ""
     return next((kind for kind, (measures, _) in KINDS.items() if by in measures), TEMPERATURES)
@@ -194,7 +190,7 @@ def off_share(row: ReproductionRow) -> float | None:
     return abs(row.simulated - end) / abs(end) if end else None
 
 
-def nearness(asked: Sequence[Question], rows: Sequence[ReproductionRow]) -> list[Nearness]:
+def nearness(asked: Sequence[runner.Question], rows: Sequence[ReproductionRow]) -> list[Nearness]:
     """Return how near the figures come, for each kind that there is."""
     of_kind: dict[str, list[ReproductionRow]] = {kind: [] for kind in (*KINDS, TEMPERATURES)}
     for question, row in zip(asked, rows, strict=True):

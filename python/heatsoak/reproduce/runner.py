@@ -13,8 +13,7 @@ from typing import TypeVar
 
 from typing_extensions import override
 
-from heatsoak import catalog, protocol
-from heatsoak.analysis import RecordingFindings, ScoreFindings, StepFindings
+from heatsoak import analysis, catalog, errors, protocol
 from heatsoak.analysis.judge import judge
 from heatsoak.analysis.view import RecordingView, StepView
 from heatsoak.bench.conductor import conduct
@@ -22,16 +21,6 @@ from heatsoak.bench.fleet import Fleet
 from heatsoak.bench.plan import typical_plan
 from heatsoak.bench.progress import Observer
 from heatsoak.bench.recorder import Latest
-from heatsoak.catalog import (
-    CELL_METRICS,
-    FigureMeasurement,
-    ModernFigure,
-    PublishedFigure,
-    PugetCell,
-    modern_figures,
-    published,
-)
-from heatsoak.errors import HeatsoakError, ShutDownError, UsageError, suggestion
 from heatsoak.output import Progress
 from heatsoak.recording import Recording
 from heatsoak.target.simulated import SimulatedTarget
@@ -82,8 +71,8 @@ class Question:
     """
 
     id: str
-    figure: PublishedFigure | PugetCell | ModernFigure
-    measured: FigureMeasurement | None
+    figure: catalog.PublishedFigure | catalog.PugetCell | catalog.ModernFigure
+    measured: catalog.FigureMeasurement | None
     jobs: tuple[PlannedRecording, ...] = ()
     against: tuple[PlannedRecording, ...] = ()
 
@@ -91,11 +80,11 @@ class Question:
     def drives(self) -> tuple[str, ...]:
         """The ids of its drives."""
         match self.figure:
-            case PugetCell():
+            case catalog.PugetCell():
                 return (CELL_DRIVE,)
-            case ModernFigure(drive_id=drive_id):
+            case catalog.ModernFigure(drive_id=drive_id):
                 return () if drive_id is None else (drive_id,)
-            case PublishedFigure(drives=drives):
+            case catalog.PublishedFigure(drives=drives):
                 return drives
 
 
@@ -110,15 +99,17 @@ def questions(
     left, naming the nearest match.
     """
     if figure_set is FigureSet.MODERN:
-        found = [_of_figure(figure) for figure in modern_figures() if figure.drive_id is not None]
+        found = [
+            _of_figure(figure) for figure in catalog.modern_figures() if figure.drive_id is not None
+        ]
     else:
-        found = [question for cell in published().cells for question in _of_cell(cell)]
-        found += [_of_figure(figure) for figure in published().figures]
+        found = [question for cell in catalog.published().cells for question in _of_cell(cell)]
+        found += [_of_figure(figure) for figure in catalog.published().figures]
     if drive is not None:
         known = dict.fromkeys(name for question in found for name in question.drives)
         if drive not in known:
-            raise UsageError(
-                f"no figure was published of a drive '{drive}'{suggestion(drive, known)}: "
+            raise errors.UsageError(
+                f"no figure was published of a drive '{drive}'{errors.suggestion(drive, known)}: "
                 f"there are {', '.join(known)}"
             )
         found = [question for question in found if drive in question.drives]
@@ -129,9 +120,9 @@ def questions(
             of = "" if drive is None else f" of {drive}"
             if figure_set is FigureSet.MODERN:
                 of = of or " of a drive in the catalog"
-            raise UsageError(
+            raise errors.UsageError(
                 f"no published figure{of} has an id that starts with '{prefix}'"
-                f"{suggestion(prefix, ids)}: they start with "
+                f"{errors.suggestion(prefix, ids)}: they start with "
                 f"{', '.join(dict.fromkeys(name.partition('.')[0] for name in ids))}"
             )
     return found
@@ -142,24 +133,24 @@ def jobs_of(asked: Iterable[Question]) -> list[PlannedRecording]:
     return sorted({job for question in asked for job in (*question.jobs, *question.against)})
 
 
-def _of_cell(cell: PugetCell) -> list[Question]:
+def _of_cell(cell: catalog.PugetCell) -> list[Question]:
     measured = [
-        FigureMeasurement(
+        catalog.FigureMeasurement(
             by=f"cell_{metric}",
             protocols=(CELL_PROTOCOL,),
             places=(cell.enclosure,),
             steps=CELL_STEPS,
         )
-        for metric in CELL_METRICS
+        for metric in catalog.CELL_METRICS
     ]
     jobs = (PlannedRecording(CELL_PROTOCOL, CELL_DRIVE, cell.enclosure),)
     return [
         Question(f"{cell.id}.{metric}", cell, how, jobs)
-        for metric, how in zip(CELL_METRICS, measured, strict=True)
+        for metric, how in zip(catalog.CELL_METRICS, measured, strict=True)
     ]
 
 
-def _of_figure(figure: PublishedFigure | ModernFigure) -> Question:
+def _of_figure(figure: catalog.PublishedFigure | catalog.ModernFigure) -> Question:
     asked = Question(figure.id, figure, figure.measured)
     how = asked.measured
     if how is None:
@@ -173,7 +164,7 @@ def _of_figure(figure: PublishedFigure | ModernFigure) -> Question:
 
 
 def _product(
-    how: FigureMeasurement, drives: Sequence[str], places: Sequence[str]
+    how: catalog.FigureMeasurement, drives: Sequence[str], places: Sequence[str]
 ) -> tuple[PlannedRecording, ...]:
     return tuple(
         PlannedRecording(protocol, drive, place, how.only)
@@ -200,13 +191,13 @@ class FinishedRun:
 
     job: PlannedRecording
     recording: Recording
-    findings: RecordingFindings
+    findings: analysis.RecordingFindings
 
-    def step(self, name: str) -> StepFindings:
+    def step(self, name: str) -> analysis.StepFindings:
         """Return what was found in a step; raises NotMeasured where there is none."""
         return self._named("step", name, ((one.step, one) for one in self.findings.steps))
 
-    def score(self, name: str) -> ScoreFindings:
+    def score(self, name: str) -> analysis.ScoreFindings:
         """Return a score of the protocol; raises NotMeasured where there is none of that name."""
         return self._named("score", name, ((one.name, one) for one in self.findings.scores))
 
@@ -333,7 +324,7 @@ def make_recordings(
     made = fleet.make([partial(make, job) for job in order], tick=tick)
     outcomes: dict[PlannedRecording, RunOrReason] = {}
     for job, result in zip(order, made, strict=True):
-        if isinstance(result, HeatsoakError):
+        if isinstance(result, errors.HeatsoakError):
             raise result
         if result is not None:
             outcomes[job] = result
@@ -350,7 +341,7 @@ def steps_of(job: PlannedRecording) -> protocol.Protocol:
         return whole
     names = [step.name for step in whole.steps]
     if job.only not in names:
-        raise UsageError(f"protocol '{job.protocol}' has no step '{job.only}'")
+        raise errors.UsageError(f"protocol '{job.protocol}' has no step '{job.only}'")
     end = names.index(job.only) + 1
     purges = [at for at, step in enumerate(whole.steps[:end]) if step.purges]
     scores = [score for score in whole.scores if score.steps == (job.only,)]
@@ -376,14 +367,14 @@ def _make(
         drive = drives.get(job.drive) or catalog.load_drive(job.drive)
         place = places.get(job.place) or catalog.load_enclosure(job.place)
         target = SimulatedTarget(drive, place, seed=seed)
-    except UsageError as error:
+    except errors.UsageError as error:
         return str(error)
     try:
         conditions = {**steps.conditions, **place.labels}
         recording = conduct(
             steps, target, conditions, directory / job.name, sensors=[], observer=observer
         )
-    except (UsageError, ShutDownError) as error:
+    except (errors.UsageError, errors.ShutDownError) as error:
         # the message has no path, since the recording may be gone when it is read
         return str(error.__cause__ or error)
     finally:

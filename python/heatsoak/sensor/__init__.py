@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-from heatsoak.sensor import hwmon, sysfs
+from heatsoak.sensor import hwmon, nvme, sysfs
 from heatsoak.sensor.base import Roots, Sensor, SensorInfo
 from heatsoak.sensor.cpu import CpuSensor
 from heatsoak.sensor.gpu import GpuSensor
 from heatsoak.sensor.hwmon import FanSensor
 from heatsoak.sensor.link import LinkSensor
-from heatsoak.sensor.nvme import NvmeSensor, PowerStateSensor, VendorLogSensor
 from heatsoak.sensor.nvme_admin import Ioctl
 from heatsoak.sensor.poller import Poller
 from heatsoak.sensor.sysfs import device_behind
@@ -61,8 +60,8 @@ def drive_sensors(device: str, roots: Roots, *, ioctl: Ioctl | None = None) -> l
     around: list[Sensor | None] = [
         hwmon.power_of_drive(disk, roots),
         *_thermometers(disk, roots, ioctl),
-        PowerStateSensor.find(disk, roots, ioctl),
-        VendorLogSensor.find(disk, roots),
+        nvme.PowerStateSensor.find(disk, roots, ioctl),
+        nvme.VendorLogSensor.find(disk, roots),
         TrafficSensor.find(carrier),
         LinkSensor.find(disk),
     ]
@@ -91,7 +90,7 @@ def _powered_once(sensors: list[Sensor]) -> list[Sensor]:
         if any("power_w" in other.info.columns for other in kept):
             if isinstance(sensor, hwmon.HwmonPower):
                 continue
-            if isinstance(sensor, NvmeSensor):
+            if isinstance(sensor, nvme.NvmeSensor):
                 sensor.leave_out("power_w")
         kept.append(sensor)
     return kept
@@ -99,7 +98,7 @@ def _powered_once(sensors: list[Sensor]) -> list[Sensor]:
 
 def _thermometers(disk: Path, roots: Roots, ioctl: Ioctl | None) -> list[Sensor]:
     """Return the temperature sensors; a drive with a health log is not also read through hwmon."""
-    log = NvmeSensor.find(disk, roots, ioctl)
+    log = nvme.NvmeSensor.find(disk, roots, ioctl)
     nodes = hwmon.of_drive(disk, roots)
     if log is None:
         return _distinct(nodes)

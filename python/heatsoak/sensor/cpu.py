@@ -8,8 +8,7 @@ so is the time that a hypervisor gave to others.
 from pathlib import Path
 from typing import NamedTuple
 
-from heatsoak.sensor import hwmon, sysfs
-from heatsoak.sensor.base import Roots, Sensor, SensorInfo
+from heatsoak.sensor import base, hwmon, sysfs
 
 #: Drivers of CPU temperatures, and the labels that mean the whole package, best first.
 _DRIVERS = {
@@ -40,10 +39,10 @@ class Ticks(NamedTuple):
         return min(100.0, max(0.0, 100.0 * part / self.total))
 
 
-class CpuSensor(Sensor):
+class CpuSensor(base.Sensor):
     """CPU time from /proc/stat, load from /proc/loadavg."""
 
-    def __init__(self, roots: Roots) -> None:
+    def __init__(self, roots: base.Roots) -> None:
         """Take the first reading, which the next is compared with."""
         self._proc = roots.proc
         self._last = self._times()
@@ -57,7 +56,7 @@ class CpuSensor(Sensor):
             columns.append("host_load")
         if self._temperatures:
             columns.append("temp_c.cpu")
-        self.info = SensorInfo(
+        self.info = base.SensorInfo(
             name="cpu",
             source="/proc/stat (shares of all cores, and of the busiest, since the last reading), "
             "/proc/loadavg (1 min)" + (", hwmon (warmest package)" if self._temperatures else ""),
@@ -66,7 +65,7 @@ class CpuSensor(Sensor):
         )
 
     @classmethod
-    def find(cls, roots: Roots) -> "CpuSensor | None":
+    def find(cls, roots: base.Roots) -> "CpuSensor | None":
         """Return the sensor, or None if the kernel has none of this."""
         sensor = cls(roots)
         return sensor if sensor.info.columns else None
@@ -122,7 +121,7 @@ class CpuSensor(Sensor):
             return None
 
 
-def _package_temperatures(roots: Roots) -> list[Path]:
+def _package_temperatures(roots: base.Roots) -> list[Path]:
     paths = []
     for node in hwmon.nodes(roots):
         for wanted in _DRIVERS.get(node.name, ()):

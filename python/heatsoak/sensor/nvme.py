@@ -8,19 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from heatsoak.sensor import sysfs
-from heatsoak.sensor.base import PlaceholderWatch, Roots, Sensor, SensorInfo
-from heatsoak.sensor.nvme_admin import (
-    IDENTIFY_SIZE,
-    LOG_SIZE,
-    Ioctl,
-    NvmeAdmin,
-    first_that_answers,
-    measures_power,
-    parse_power,
-    parse_power_log,
-    parse_power_states,
-)
+from heatsoak.sensor import base, nvme_admin, sysfs
 from heatsoak.tools import ran, which
 from heatsoak.words import seconds_text
 
@@ -56,8 +44,8 @@ def parse_wear(page: bytes) -> dict[str, float]:
 
 def parse_kelvins(page: bytes) -> dict[str, int]:
     """Return the raw temperatures of a 512-byte log page in kelvin, without the absent (0)."""
-    if len(page) != LOG_SIZE:
-        raise ValueError(f"a health log has {LOG_SIZE} bytes, this one has {len(page)}")
+    if len(page) != nvme_admin.LOG_SIZE:
+        raise ValueError(f"a health log has {nvme_admin.LOG_SIZE} bytes, this one has {len(page)}")
     (composite,) = struct.unpack_from("<H", page, 1)
     sensors = struct.unpack_from("<8H", page, 200)
     kelvins = {"temp_c.composite": composite}
@@ -70,8 +58,10 @@ def parse_identify(page: bytes) -> tuple[dict[str, float], dict[str, Any]]:
 
     Raises ValueError for any other length.
     """
-    if len(page) != IDENTIFY_SIZE:
-        raise ValueError(f"Identify Controller has {IDENTIFY_SIZE} bytes, this has {len(page)}")
+    if len(page) != nvme_admin.IDENTIFY_SIZE:
+        raise ValueError(
+            f"Identify Controller has {nvme_admin.IDENTIFY_SIZE} bytes, this has {len(page)}"
+        )
     warning, critical = struct.unpack_from("<HH", page, 266)
     attributes, lowest, highest = struct.unpack_from("<HHH", page, 322)
     kelvins = {
@@ -93,16 +83,18 @@ def _words(raw: bytes) -> str:
     return raw.decode("ascii", "replace").strip("\0 ")
 
 
-class _ControllerSensor(Sensor):
+class _ControllerSensor(base.Sensor):
     """A sensor that asks one controller by admin commands."""
 
-    def __init__(self, admin: NvmeAdmin, controller: str) -> None:  # noqa: ARG002 -- for subclasses
+    def __init__(self, admin: nvme_admin.NvmeAdmin, controller: str) -> None:  # noqa: ARG002 -- for subclasses
         self._admin = admin
 
     @classmethod
-    def find(cls, disk: Path, roots: Roots, ioctl: Ioctl | None = None) -> Self | None:
+    def find(
+        cls, disk: Path, roots: base.Roots, ioctl: nvme_admin.Ioctl | None = None
+    ) -> Self | None:
         """Return the sensor of the drive with the sysfs directory `disk`, or None."""
-        return first_that_answers(disk, roots, ioctl, cls)
+        return nvme_admin.first_that_answers(disk, roots, ioctl, cls)
 
     def close(self) -> None:
         """Release the descriptor."""
@@ -112,11 +104,11 @@ class _ControllerSensor(Sensor):
 class NvmeSensor(_ControllerSensor):
     """The health log of one controller as a sensor; includes power if the drive reports it."""
 
-    def __init__(self, admin: NvmeAdmin, controller: str) -> None:
+    def __init__(self, admin: nvme_admin.NvmeAdmin, controller: str) -> None:
         """Read the thresholds and the log once; raises OSError if the drive does not answer."""
         super().__init__(admin, controller)
         self._has_power = False
-        self._watch = PlaceholderWatch()
+        self._watch = base.PlaceholderWatch()
         thresholds: dict[str, float] = {}
         details: dict[str, Any] = {"controller": controller, "wakes_drive": True}
         try:
@@ -124,8 +116,8 @@ class NvmeSensor(_ControllerSensor):
             limits, identity = parse_identify(page)
             thresholds |= limits
             details |= identity
-            details["power_states"] = parse_power_states(page)
-            self._has_power = measures_power(page)
+            details["power_states"] = nvme_admin.parse_power_states(page)
+            self._has_power = nvme_admin.measures_power(page)
             if identity["host_thermal_management"]:
                 for name, kelvin in zip(
                     ("tmt1_c", "tmt2_c"), admin.thermal_management(), strict=True
@@ -140,7 +132,7 @@ class NvmeSensor(_ControllerSensor):
         details["reads_313_k_at_start"] = self._watch.at_placeholder
         if "power_w" in columns:
             details |= {"power": "reported", **self._power_quality()}
-        self.info = SensorInfo(
+        self.info = base.SensorInfo(
             name="nvme",
             source=f"SMART / health log (page 02h) of {controller}, by admin command",
             columns=columns,
@@ -161,11 +153,11 @@ class NvmeSensor(_ControllerSensor):
     def _take(self, page: bytes) -> dict[str, float]:
         for column, kelvin in parse_kelvins(page).items():
             self._notes += self._watch.saw(column, kelvin)
-        return parse_health_log(page) | (parse_power(page) if self._has_power else {})
+        return parse_health_log(page) | (nvme_admin.parse_power(page) if self._has_power else {})
 
     def _power_quality(self) -> dict[str, Any]:
         try:
-            return parse_power_log(self._admin.power_log())
+            return nvme_admin.parse_power_log(self._admin.power_log())
         except OSError:
             return {}
 
@@ -176,11 +168,11 @@ INTERVAL_S = 5.0
 class PowerStateSensor(_ControllerSensor):
     """The current power state of one controller."""
 
-    def __init__(self, admin: NvmeAdmin, controller: str) -> None:
+    def __init__(self, admin: nvme_admin.NvmeAdmin, controller: str) -> None:
         """Read it once; raises OSError if the drive does not answer."""
         super().__init__(admin, controller)
         admin.power_state()
-        self.info = SensorInfo(
+        self.info = base.SensorInfo(
             name="nvme-power-state",
             source=f"power state of {controller} (Get Features 02h), by admin command",
             columns=("power_state",),
@@ -232,7 +224,7 @@ class _Log:
 _LOGS = (_Log("ocp", (), ocp_count), _Log("intel", ("0x8086", "0x025e"), intel_count))
 
 
-class VendorLogSensor(Sensor):
+class VendorLogSensor(base.Sensor):
     """The throttling count in one log of one controller."""
 
     def __init__(self, tool: str, node: Path, log: _Log) -> None:
@@ -241,7 +233,7 @@ class VendorLogSensor(Sensor):
         self._log = log
         self._column = f"throttle_count.{log.name}"
         self._take()
-        self.info = SensorInfo(
+        self.info = base.SensorInfo(
             name=f"{log.name}-log",
             source=f"nvme {log.name} smart-add-log of {node.name}, by nvme-cli",
             columns=(self._column,),
@@ -250,7 +242,7 @@ class VendorLogSensor(Sensor):
         )
 
     @classmethod
-    def find(cls, disk: Path, roots: Roots) -> "VendorLogSensor | None":
+    def find(cls, disk: Path, roots: base.Roots) -> "VendorLogSensor | None":
         """Return the sensor of the drive with the sysfs directory `disk`, or None."""
         tool = which("nvme")
         if tool is None:

@@ -30,14 +30,13 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from typing_extensions import override
 
-from heatsoak import system
+from heatsoak import system, words
 from heatsoak.analysis import Answer
 from heatsoak.analysis.findings import Throttles
 from heatsoak.errors import HeatsoakError, UsageError
 from heatsoak.output import printable
-from heatsoak.serve.following import Channel, Follower, News
+from heatsoak.serve import following
 from heatsoak.serve.library import Entry, Library, NoAnswer, Shelf, Unread
-from heatsoak.words import duration_text, labels_text, shortened
 
 __all__ = ["Library", "listing", "make_app", "serve"]
 
@@ -77,7 +76,7 @@ def make_app(library: Library, shelf: Shelf) -> Starlette:
 class _Pages:
     library: Library
     shelf: Shelf
-    channels: dict[str, Channel] = field(default_factory=dict)
+    channels: dict[str, following.Channel] = field(default_factory=dict)
     judging: asyncio.Task[None] | None = None
 
     async def contents(self, _: Request) -> Response:
@@ -113,10 +112,12 @@ class _Pages:
             if not any(entry.is_running for entry in entries):
                 return Response(status_code=204)  # tells the browser not to reconnect
             look = await run_in_threadpool(self._looker, name, entries)
-            channel = self.channels.setdefault(name, Channel(look, partial(self._close, name)))
+            channel = self.channels.setdefault(
+                name, following.Channel(look, partial(self._close, name))
+            )
         return EventSourceResponse(_sent(channel))
 
-    def _close(self, name: str, channel: Channel) -> None:
+    def _close(self, name: str, channel: following.Channel) -> None:
         if self.channels.get(name) is channel:
             del self.channels[name]
 
@@ -150,7 +151,7 @@ class _LookAtOne:
         #: Steps and tracks not on the page although it was made again: some never appear there.
         self._missed: set[tuple[str, str]] = set()
 
-    def __call__(self) -> News:
+    def __call__(self) -> following.News:
         news = self._follower.look()
         if news.unknown - self._missed:
             # a step has started, or a sensor has its first reading
@@ -161,8 +162,8 @@ class _LookAtOne:
                 news.is_new = True
         return news
 
-    def _follow(self, entry: Entry) -> Follower:
-        return Follower(entry.recording, self._shelf.show([entry]).page)
+    def _follow(self, entry: Entry) -> following.Follower:
+        return following.Follower(entry.recording, self._shelf.show([entry]).page)
 
 
 @dataclass
@@ -173,13 +174,13 @@ class _LookAtAll:
     name: str
     count: int
 
-    def __call__(self) -> News:
+    def __call__(self) -> following.News:
         entries, _ = self.library.find(self.name)
         is_new, self.count = len(entries) != self.count, len(entries)
-        return News(is_new=is_new, is_over=not any(entry.is_running for entry in entries))
+        return following.News(is_new=is_new, is_over=not any(entry.is_running for entry in entries))
 
 
-async def _sent(channel: Channel) -> AsyncIterator[dict[str, str]]:
+async def _sent(channel: following.Channel) -> AsyncIterator[dict[str, str]]:
     async for name, data in channel.listen():
         yield {"event": name, "data": data}
 
@@ -382,7 +383,7 @@ def _row(entry: Entry, answer: Answer | NoAnswer | None) -> str:
         f'<a href="{escape(address(entry.name))}">{_text(entry.name)}</a>',
         _answer(entry, answer),
         _text(str(drive)) + simulated,
-        _text(labels_text(meta.conditions)),
+        _text(words.labels_text(meta.conditions)),
         _text(meta.protocol.name),
         escape(_start_time(meta.started_unix_s)),
         _state(entry),
@@ -408,7 +409,7 @@ def _state(entry: Entry) -> str:
         return '<span class="live">running</span>'
     if entry.recording.was_cut:
         return "cut"
-    lasted = "" if meta.duration_s is None else f", {duration_text(meta.duration_s)}"
+    lasted = "" if meta.duration_s is None else f", {words.duration_text(meta.duration_s)}"
     return escape(f"{meta.status}{lasted}")
 
 
@@ -437,4 +438,4 @@ def _together(name: str, count: int) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(shortened(printable(text), 200))
+    return escape(words.shortened(printable(text), 200))

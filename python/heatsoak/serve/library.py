@@ -18,9 +18,8 @@ from heatsoak.errors import HeatsoakError, UsageError
 from heatsoak.files import open_regular
 from heatsoak.importer import divided
 from heatsoak.output import printable
-from heatsoak.recording import META, Recording
+from heatsoak.recording import META, Recording, meta
 from heatsoak.recording.files import MAX_EVENTS_BYTES, MAX_META_BYTES
-from heatsoak.recording.meta import EVENTS, JOURNAL, PARQUET
 from heatsoak.report.page.contract import Page
 from heatsoak.report.page.html import Bundle, render
 from heatsoak.report.page.make import make_page
@@ -32,9 +31,9 @@ _QUIET_S = 60.0
 #: would not fit in memory.
 _MAX_BYTES = {
     META: MAX_META_BYTES,
-    EVENTS: MAX_EVENTS_BYTES,
-    JOURNAL: 2 << 30,
-    PARQUET: 2 << 30,
+    meta.EVENTS: MAX_EVENTS_BYTES,
+    meta.JOURNAL: 2 << 30,
+    meta.PARQUET: 2 << 30,
 }
 #: Depth of directories that are searched; recordings are in the first two or three.
 _DEEPEST = 8
@@ -153,13 +152,13 @@ class Library:
                     open_regular(directory / file, follow=False, most_bytes=most_bytes).close()
             recording = Recording.open(directory)
             has_meta = True
-            if (directory / PARQUET).exists():
-                with open_regular(directory / PARQUET, follow=False) as samples:
+            if (directory / meta.PARQUET).exists():
+                with open_regular(directory / meta.PARQUET, follow=False) as samples:
                     pl.read_parquet_schema(samples)
             return Entry(name, divided(recording), is_running=False)
         except pl.exceptions.PolarsError as error:
             message = " ".join(str(error).split())
-            return Unread(name, printable(f"{PARQUET}: is damaged: {message}"), has_meta)
+            return Unread(name, printable(f"{meta.PARQUET}: is damaged: {message}"), has_meta)
         except OSError as error:
             file_name = Path(error.filename or directory).name
             return Unread(name, printable(f"{file_name}: {error.strerror or error}"), has_meta)
@@ -169,7 +168,9 @@ class Library:
 
 
 def _stamps(directory: Path) -> FileStamps:
-    return tuple(_stamp(directory / name) for name in (META, JOURNAL, PARQUET, EVENTS))
+    return tuple(
+        _stamp(directory / name) for name in (META, meta.JOURNAL, meta.PARQUET, meta.EVENTS)
+    )
 
 
 def _stamp(file: Path) -> tuple[int, int, int, int] | None:
@@ -185,7 +186,7 @@ def is_running(recording: Recording) -> bool:
     if not recording.was_cut:
         return False
     try:
-        written_unix_s = (recording.path / JOURNAL).stat().st_mtime
+        written_unix_s = (recording.path / meta.JOURNAL).stat().st_mtime
     except OSError:
         return False
     return time.time() - written_unix_s < _QUIET_S

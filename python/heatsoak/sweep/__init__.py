@@ -30,22 +30,11 @@ import polars as pl
 from typing_extensions import override
 
 import heatsoak
-from heatsoak import system
-from heatsoak.cluster import CONNECT_S, client_class, no_answer
-from heatsoak.errors import RunInterrupted, ToolError, UsageError
+from heatsoak import cluster, errors, system
 from heatsoak.output import Progress, announce
+from heatsoak.sweep import store, work
 from heatsoak.sweep.plan import DRAWS, Grid, GridPoint, SweepPlan, load_grid, plan_of
-from heatsoak.sweep.store import (
-    EXACT,
-    POINTS,
-    TABLES,
-    StoredPart,
-    SweepTable,
-    read_parts,
-    require_place,
-)
 from heatsoak.sweep.summary import SUMMARY, THROTTLES, FinishedSweep, Sweep, summary_of
-from heatsoak.sweep.work import Asked, Timed, predict_each, prepare, simulate, version
 from heatsoak.words import size_text
 
 __all__ = [
@@ -101,7 +90,7 @@ def workers(
         # a pool starts a process when a task finds none idle: all of them start now, at once, deaf
         # to the terminal's Ctrl-C until they can ignore it
         with system.blocked(signal.SIGINT):
-            begun = [executor.submit(version) for _ in range(jobs)]
+            begun = [executor.submit(work.version) for _ in range(jobs)]
         wait(begun)
         yield Workers(executor, jobs, _overhead_s(executor))
 
@@ -120,11 +109,11 @@ class _Here(Executor):
 
 
 def _overhead_s(executor: Executor) -> float:
-    executor.submit(version).result()  # the first waits for a process to start
+    executor.submit(work.version).result()  # the first waits for a process to start
     taken = []
     for _ in range(_TRIES):
         began = time.perf_counter()
-        executor.submit(version).result()
+        executor.submit(work.version).result()
         taken.append(time.perf_counter() - began)
     return statistics.median(taken)
 
@@ -162,15 +151,15 @@ def _as_worker() -> None:
 
 @contextmanager
 def _cluster(address: str, task_bytes: float) -> Iterator[tuple[Executor, int]]:
-    connect = client_class(address)
+    connect = cluster.client_class(address)
     try:
-        client = connect(address, timeout=CONNECT_S, set_as_default=False)
+        client = connect(address, timeout=cluster.CONNECT_S, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
-        raise ToolError(no_answer(address, error)) from error
+        raise errors.ToolError(cluster.no_answer(address, error)) from error
     try:
         found = client.scheduler_info(n_workers=-1)["workers"]
         if not found:
-            raise UsageError(
+            raise errors.UsageError(
                 f"--scheduler {address}: the cluster has no workers: start some with dask worker "
                 f"{address}"
             )
@@ -187,7 +176,7 @@ def _cluster(address: str, task_bytes: float) -> Iterator[tuple[Executor, int]]:
                 "with fewer --nthreads or a higher --memory-limit"
             )
             if not fit:
-                raise UsageError(told)
+                raise errors.UsageError(told)
             announce(told)
         executor = client.get_executor(pure=False, workers=[*fit])
         _require_same_version(executor, address)
@@ -198,15 +187,15 @@ def _cluster(address: str, task_bytes: float) -> Iterator[tuple[Executor, int]]:
 
 def _require_same_version(executor: Executor, address: str) -> None:
     try:
-        there = executor.submit(version).result()
+        there = executor.submit(work.version).result()
     except Exception as error:
-        raise UsageError(
+        raise errors.UsageError(
             f"--scheduler {address}: its workers cannot run heatsoak ({type(error).__name__}: "
             f"{str(error).splitlines()[0] if str(error) else ''}): install heatsoak "
             f"{heatsoak.__version__} there"
         ) from error
     if there != heatsoak.__version__:
-        raise UsageError(
+        raise errors.UsageError(
             f"--scheduler {address}: its workers have heatsoak {there}, and this is "
             f"{heatsoak.__version__}: install the same on both"
         )
@@ -256,7 +245,7 @@ class _Task:
 
     kind: Kind
     group: int
-    parts: Sequence[tuple[StoredPart, list[str]]] = ()
+    parts: Sequence[tuple[store.StoredPart, list[str]]] = ()
 
     @property
     def points(self) -> int:
@@ -286,12 +275,12 @@ def sweep(
     """
     plan = plan_of(grid, seed=seed, draws=draws)
     if sample is None and not any(group.is_exact for group in plan.groups):
-        raise UsageError(
+        raise errors.UsageError(
             "--exact: the exact engine runs drives of the catalog, not twins, and loads, not "
             "traces: the grid has none, so leave it out"
         )
-    require_place(directory)
-    before = set(read_parts(directory / "exact", EXACT)["point"])
+    store.require_place(directory)
+    before = set(store.read_parts(directory / "exact", store.EXACT)["point"])
     sweeping = _Sweeping(plan, progress)
     frames: dict[TableKind, pl.DataFrame] = {}
     try:
@@ -303,9 +292,9 @@ def sweep(
                     if kind == "points"
                     else _wanted_exact(plan, sample, seed, frames["points"], before)
                 )
-                table = SweepTable(
+                table = store.SweepTable(
                     directory / kind,
-                    TABLES[kind],
+                    store.TABLES[kind],
                     {point.id: plan.named(point) for point in wanted},
                     {point.id: point.group for point in wanted},
                     _SIZES[kind],
@@ -319,13 +308,13 @@ def sweep(
                 frames[kind] = table.finish()
     except (KeyboardInterrupt, BrokenExecutor) as error:
         # counted on disk: the signal may have come between writing a part and counting it
-        kept = len(read_parts(directory / "points", POINTS))
+        kept = len(store.read_parts(directory / "points", store.POINTS))
         resume = f"points are in {directory}, and the same command goes on from there"
         if isinstance(error, KeyboardInterrupt):
-            raise RunInterrupted(
+            raise errors.RunInterrupted(
                 f"stopped by the user: {kept:,} of {len(plan.points):,} {resume}"
             ) from None
-        raise ToolError(
+        raise errors.ToolError(
             f"a process of the sweep died, perhaps for want of memory: {kept:,} {resume} "
             "(--jobs 1 takes least)"
         ) from error
@@ -350,7 +339,7 @@ class _Sweeping:
 
     plan: SweepPlan
     progress: Progress | None
-    tables: dict[TableKind, SweepTable] = field(default_factory=dict)
+    tables: dict[TableKind, store.SweepTable] = field(default_factory=dict)
     _groups: deque[int] = field(default_factory=deque)
     #: Work of groups that had their pass, which is not given away yet.
     _ready: deque[_Task] = field(default_factory=deque)
@@ -365,7 +354,7 @@ class _Sweeping:
     def __post_init__(self) -> None:
         self._changes = {point.id: point.change for point in self.plan.points}
 
-    def add(self, kind: TableKind, table: SweepTable) -> None:
+    def add(self, kind: TableKind, table: store.SweepTable) -> None:
         """Take a table whose missing points are to be run."""
         self.tables[kind] = table
         for part, lacking in table.missing():
@@ -392,7 +381,7 @@ class _Sweeping:
 
     def run(self, at: Workers) -> None:
         """Run all that is left."""
-        under_way: dict[Future[Timed[Any]], _Task] = {}
+        under_way: dict[Future[work.Timed[Any]], _Task] = {}
         while self.left:
             most = at.count * _WAITING if at.count > 1 else 1
             while len(under_way) < most and (task := self._next(at)) is not None:
@@ -427,19 +416,19 @@ class _Sweeping:
             points += more.points
         return _Task(first.kind, first.group, parts)
 
-    def _submit(self, at: Workers, task: _Task) -> Future[Timed[Any]]:
+    def _submit(self, at: Workers, task: _Task) -> Future[work.Timed[Any]]:
         group = self.plan.groups[task.group]
         if task.kind == "prepare":
-            return at.executor.submit(prepare, group)
-        asked: list[Asked] = [
+            return at.executor.submit(work.prepare, group)
+        asked: list[work.Asked] = [
             (name, self._changes[name]) for _, lacking in task.parts for name in lacking
         ]
         case = self._cases[task.group]
         if task.kind == "exact":
-            return at.executor.submit(simulate, group, case, asked)
-        return at.executor.submit(predict_each, case, asked)
+            return at.executor.submit(work.simulate, group, case, asked)
+        return at.executor.submit(work.predict_each, case, asked)
 
-    def _take(self, task: _Task, timed: Timed[Any]) -> None:
+    def _take(self, task: _Task, timed: work.Timed[Any]) -> None:
         if task.kind == "prepare":
             self._cases[task.group] = timed.found
             self._ready.extend(self._lacking.pop(task.group))

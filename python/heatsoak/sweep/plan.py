@@ -14,16 +14,13 @@ import psutil
 from pydantic import BeforeValidator, Field
 
 import heatsoak
-from heatsoak import system
-from heatsoak.catalog import Drive, load_drive, load_enclosure
+from heatsoak import catalog, system, twin, units
 from heatsoak.catalog.specs import Strict
 from heatsoak.errors import UsageError
 from heatsoak.protocol import WorkloadStep
 from heatsoak.toml import toml_file, validated
-from heatsoak.twin import Cooling, Demand, Twin, length_s, subject_of, workload_of
-from heatsoak.twin.case import AIRFLOW_M_S, AMBIENT_C, WARMING_K, Before, LikelyDrive
+from heatsoak.twin import case
 from heatsoak.twin.named import heatsink_of
-from heatsoak.units import parse_number, parse_rate_mb_s, parse_seconds
 
 #: As a word of an axis: as it is without that.
 NONE = "none"
@@ -47,9 +44,9 @@ class PointChange(Strict):
     holds_mb_s: float | None = None
 
     @property
-    def cooling(self) -> Cooling:
+    def cooling(self) -> twin.Cooling:
         """What is changed about the place."""
-        return Cooling(self.ambient_c, self.airflow_m_s, self.heatsink, self.warmer_k or 0.0)
+        return twin.Cooling(self.ambient_c, self.airflow_m_s, self.heatsink, self.warmer_k or 0.0)
 
 
 def _listed(given: Any) -> list[Any]:
@@ -90,7 +87,7 @@ def _axis(meaning: Callable[[Any], Any]) -> BeforeValidator:
 def _number(limits: tuple[float, float], unit: str) -> BeforeValidator:
     """Numbers that the unit may follow."""
     low, high = limits
-    return _axis(lambda value: parse_number(value, unit, low, high))
+    return _axis(lambda value: units.parse_number(value, unit, low, high))
 
 
 def _word(value: Any) -> str:
@@ -104,11 +101,11 @@ def _heatsink(value: Any) -> str | float | None:
 
 
 def _rate(value: Any) -> float | None:
-    return None if value == NONE else parse_rate_mb_s(_text(value))
+    return None if value == NONE else units.parse_rate_mb_s(_text(value))
 
 
 def _length_s(value: Any) -> float:
-    found_s = parse_seconds(value)
+    found_s = units.parse_seconds(value)
     if not _LEAST_S <= found_s <= _LONGEST_S:
         raise ValueError(f"{value}: must be between 1s and 6h, such as 10m")
     return found_s
@@ -134,9 +131,9 @@ class Grid(Strict):
     drives: Annotated[tuple[str, ...], _axis(_word)]
     workloads: Annotated[tuple[str, ...], _axis(_word)] = ("write",)
     enclosures: Annotated[tuple[str | None, ...], _axis(_word)] = (None,)
-    ambient_c: Annotated[tuple[float | None, ...], _number(AMBIENT_C, "C")] = (None,)
-    warmer_k: Annotated[tuple[float | None, ...], _number(WARMING_K, "K")] = (None,)
-    airflow_m_s: Annotated[tuple[float | None, ...], _number(AIRFLOW_M_S, "m/s")] = (None,)
+    ambient_c: Annotated[tuple[float | None, ...], _number(case.AMBIENT_C, "C")] = (None,)
+    warmer_k: Annotated[tuple[float | None, ...], _number(case.WARMING_K, "K")] = (None,)
+    airflow_m_s: Annotated[tuple[float | None, ...], _number(case.AIRFLOW_M_S, "m/s")] = (None,)
     heatsink: Annotated[tuple[str | float | None, ...], _axis(_heatsink)] = (None,)
     holds: Annotated[tuple[float | None, ...], _axis(_rate)] = (None,)
     for_s: Annotated[tuple[float | None, ...], _axis(_length_s)] = Field(
@@ -191,9 +188,9 @@ class Group:
     drive: str
     workload: str
     place: str
-    subject: Twin | Drive
-    load: WorkloadStep | Demand
-    before: Sequence[Before]
+    subject: twin.Twin | catalog.Drive
+    load: WorkloadStep | twin.Demand
+    before: Sequence[case.Before]
     duration_s: float
     seed: int
     draws: int
@@ -205,17 +202,21 @@ class Group:
         It would run a twin at its base's speed, not at what was seen, and does not follow what a
         trace asks for over time.
         """
-        return isinstance(self.subject, Drive) and isinstance(self.load, WorkloadStep)
+        return isinstance(self.subject, catalog.Drive) and isinstance(self.load, WorkloadStep)
 
     @property
     def memory_bytes(self) -> float:
         """How much its pass takes at most, which keeps a map of the drive's pages."""
-        drive = self.subject if isinstance(self.subject, Drive) else load_drive(self.subject.base)
+        drive = (
+            self.subject
+            if isinstance(self.subject, catalog.Drive)
+            else catalog.load_drive(self.subject.base)
+        )
         return _PROCESS_BYTES + _OF_DRIVE * drive.user_bytes
 
     def identity(self) -> str:
         """Return a hash of all that its points depend on, apart from their parameters."""
-        own = LikelyDrive.middle(self.subject, self.place)
+        own = case.LikelyDrive.middle(self.subject, self.place)
         return _hash(
             heatsoak.__version__,
             self.drive,
@@ -303,15 +304,19 @@ def plan_of(grid: Grid, *, seed: int = 0, draws: int = DRAWS) -> SweepPlan:
             f"--draws {draws}: must be 1, the drive itself, or even: each likely drive is taken "
             "with its opposite"
         )
-    subjects = {name: subject_of(name) for name in grid.drives}
-    loads = {name: workload_of(name) for name in grid.workloads}
+    subjects = {name: twin.subject_of(name) for name in grid.drives}
+    loads = {name: twin.workload_of(name) for name in grid.workloads}
     for name, (load, _) in loads.items():
-        if isinstance(load, Demand) and grid.holds != (None,):
+        if isinstance(load, twin.Demand) and grid.holds != (None,):
             raise UsageError(
                 f"{name}: asks for rates of its own, so none can be held: leave out holds"
             )
     # its content too: another release may know more of a heatsink
-    sinks = {one: load_enclosure(one).core_json() for one in grid.heatsink if isinstance(one, str)}
+    sinks = {
+        one: catalog.load_enclosure(one).core_json()
+        for one in grid.heatsink
+        if isinstance(one, str)
+    }
     groups: list[Group] = []
     points: list[GridPoint] = []
     changes = [(change, _made_of(change, sinks)) for change in grid.changes]
@@ -319,7 +324,7 @@ def plan_of(grid: Grid, *, seed: int = 0, draws: int = DRAWS) -> SweepPlan:
         grid.drives, grid.enclosures, grid.workloads, grid.for_s
     ):
         subject, (load, before) = subjects[drive], loads[name]
-        usual = subject.places[0] if isinstance(subject, Twin) else subject.enclosure
+        usual = subject.places[0] if isinstance(subject, twin.Twin) else subject.enclosure
         group = Group(
             drive=drive,
             workload=name,
@@ -327,7 +332,7 @@ def plan_of(grid: Grid, *, seed: int = 0, draws: int = DRAWS) -> SweepPlan:
             subject=subject,
             load=load,
             before=before,
-            duration_s=length_s(load) if for_s is None else for_s,
+            duration_s=twin.length_s(load) if for_s is None else for_s,
             seed=seed,
             draws=draws,
         )
@@ -344,7 +349,7 @@ def _made_of(change: PointChange, sinks: Mapping[str, str]) -> list[Any]:
     return [change.model_dump(mode="json"), sinks[sink] if isinstance(sink, str) else None]
 
 
-def _asked(load: WorkloadStep | Demand) -> Any:
+def _asked(load: WorkloadStep | twin.Demand) -> Any:
     if isinstance(load, WorkloadStep):
         return load.model_dump(mode="json")
     return {

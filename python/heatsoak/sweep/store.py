@@ -14,14 +14,7 @@ import polars as pl
 
 from heatsoak import system
 from heatsoak.errors import ToolError, UsageError
-from heatsoak.recording.files import (
-    made,
-    replace_atomically,
-    reporting_write_errors,
-    require_creatable,
-    require_new,
-    require_writable,
-)
+from heatsoak.recording import files
 from heatsoak.recording.meta import PARTIAL
 from heatsoak.sweep.work import ENDS, RANGES
 
@@ -110,9 +103,9 @@ class SweepTable:
         if len(frame) < len(part.names):
             frame = pl.concat([self._kept.filter(pl.col("point").is_in(list(part.names))), frame])
         with (
-            reporting_write_errors(self.directory),
-            made(self.directory),
-            replace_atomically(part.path) as path,
+            files.reporting_write_errors(self.directory),
+            files.made(self.directory),
+            files.replace_atomically(part.path) as path,
         ):
             self._in_order(frame).write_parquet(path, compression="zstd")
 
@@ -175,10 +168,10 @@ def require_place(directory: Path) -> None:
     What a sweep that was killed was writing is removed.
     """
     if not any((directory / name).is_dir() for name in TABLES):
-        require_new(directory)
+        files.require_new(directory)
         return
-    require_creatable(directory)
-    require_writable(directory)
+    files.require_creatable(directory)
+    files.require_writable(directory)
     for name in TABLES:
         for path in (directory / name).glob(f"*{PARTIAL}"):
             system.remove(path)

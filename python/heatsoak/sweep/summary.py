@@ -13,7 +13,7 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict
 
 from heatsoak.errors import UsageError
-from heatsoak.sweep.store import EXACT, POINTS, read_parts
+from heatsoak.sweep import store
 from heatsoak.twin.advise import ENOUGH
 from heatsoak.words import duration_text, kelvin_text, number_text, percent_text, temp_text
 
@@ -350,7 +350,7 @@ class FinishedSweep:
     @cached_property
     def table(self) -> pl.DataFrame:
         """The points, with what the exact engine found, after ``exact_``, where it was run."""
-        found = (name for name in EXACT if name not in POINTS or name == "impossible")
+        found = (name for name in store.EXACT if name not in store.POINTS or name == "impossible")
         exact = self.exact.select("point", pl.col(list(found)).name.prefix("exact_"))
         return self.points.join(exact, on="point", how="left", maintain_order="left")
 
@@ -362,7 +362,7 @@ class FinishedSweep:
                 f"{directory}: the sweep is not finished: give the command that made it again, "
                 "and it goes on from there"
             )
-        points = read_parts(directory / "points", POINTS)
+        points = store.read_parts(directory / "points", store.POINTS)
         if not len(points):
             raise UsageError(f"{directory}: holds no points: their tables are gone")
-        return cls(directory, points, read_parts(directory / "exact", EXACT))
+        return cls(directory, points, store.read_parts(directory / "exact", store.EXACT))

@@ -14,9 +14,9 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 import heatsoak
+from heatsoak import protocol
 from heatsoak._core import Drive as Core
 from heatsoak.errors import UsageError
-from heatsoak.protocol import Pause, Purge, WorkloadStep
 from heatsoak.sweep.plan import Group, PointChange
 from heatsoak.target.simulated import workloads_json
 from heatsoak.twin.asked import DemandSeries as Load
@@ -120,7 +120,7 @@ ENDS = ("low", "mid", "high")
 def _exact(group: Group, case: WorkloadCase, change: PointChange) -> Row:
     """What the simulated drive itself does in the changed place."""
     own, step = LikelyDrive.middle(group.subject, group.place), case.workload
-    assert isinstance(step, WorkloadStep)  # Group.is_exact
+    assert isinstance(step, protocol.WorkloadStep)  # Group.is_exact
     try:
         place = cooled_place(own.place, change.cooling)
         core = core_of(own.drive, place, (*group.before, step), group.seed)
@@ -136,17 +136,17 @@ def _exact(group: Group, case: WorkloadCase, change: PointChange) -> Row:
 
 
 def run_exact(
-    core: Core, before: Sequence[Before], step: WorkloadStep, seconds: int, load: Load
+    core: Core, before: Sequence[Before], step: protocol.WorkloadStep, seconds: int, load: Load
 ) -> Slowed | None:
     """Run a load on the exact engine for so long; return how heat slowed it, if it did.
 
     `load` is what it asks for there. Raises ValueError for what cannot be.
     """
     for one in before:
-        if isinstance(one, Pause):
+        if isinstance(one, protocol.Pause):
             core.advance(max(one.duration_s, 1.0), 60.0)
             continue
-        if isinstance(one, Purge):
+        if isinstance(one, protocol.Purge):
             core.purge()
         else:
             core.begin(workloads_json(one, core.user_bytes))

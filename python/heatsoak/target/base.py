@@ -11,8 +11,8 @@ from typing import Any, Protocol, Self, TypeVar
 
 import polars as pl
 
+from heatsoak import protocol
 from heatsoak.errors import UsageError
-from heatsoak.protocol import Copy, LoadStep, PurgeMethod, Spare
 from heatsoak.recording import SensorMeta
 from heatsoak.units import Size
 from heatsoak.words import percent_text, size_text
@@ -178,7 +178,7 @@ class Target(Recorded, Protocol):
         Raises RefusedError if writing could destroy something, before any other error.
         """
 
-    def run(self, step: LoadStep) -> Iterator[Batch]:
+    def run(self, step: protocol.LoadStep) -> Iterator[Batch]:
         """Run one workload or replay to its end.
 
         Raises ToolError if the tool or the drive fails; what was yielded before is valid.
@@ -187,14 +187,14 @@ class Target(Recorded, Protocol):
     def idle(self, duration_s: float) -> Iterator[Batch]:
         """Let `duration_s` pass without load."""
 
-    def purge(self, method: PurgeMethod = "auto") -> Iterator[Batch]:
+    def purge(self, method: protocol.PurgeMethod = "auto") -> Iterator[Batch]:
         """Forget all data, or yield a warning note that this was not possible.
 
         From then on, steps use the whole target. Raises UsageError if the target does not support
         `method`. Targets that are not real drives have only one way, whatever the method.
         """
 
-    def use(self, capacity: Size, spare: Spare = "unwritten") -> Iterator[Batch]:
+    def use(self, capacity: Size, spare: protocol.Spare = "unwritten") -> Iterator[Batch]:
         """Limit steps to this `capacity` of the target, from its start, until it is purged again.
 
         Raises UsageError if `capacity` is nothing, or the target does not support this `spare`.
@@ -232,7 +232,7 @@ class Drives:
         """Let one drive do what yields `batches`; the others rest meanwhile."""
         return numbered(number, batches)
 
-    def copy(self, step: Copy) -> Iterator[NumberedBatch]:
+    def copy(self, step: protocol.Copy) -> Iterator[NumberedBatch]:
         """Copy once, to the end.
 
         Raises ToolError when the tool or a drive fails; what was yielded before stands.

@@ -14,17 +14,15 @@ from typing import Annotated
 
 from pydantic import Field
 
-from heatsoak.errors import HeatsoakError, ToolError, UsageError
+from heatsoak import errors
 from heatsoak.protocol import Label
-from heatsoak.sensor import sysfs
+from heatsoak.sensor import nvme_admin, sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.sensor.nvme import ABSOLUTE_ZERO_C
-from heatsoak.sensor.nvme_admin import HOST_THERMAL_MANAGEMENT, Ioctl, NvmeAdmin, submit
 from heatsoak.system import uninterrupted
 from heatsoak.target import undo
 from heatsoak.target.base import Note
 from heatsoak.target.device import DeviceInfo
-from heatsoak.target.undo import COMMAND, still_left, write
 from heatsoak.words import temp_text
 
 _SET_FEATURES = 0x09
@@ -63,7 +61,7 @@ class Thresholds:
             try:
                 found[key] = float(label)
             except ValueError:
-                raise UsageError(
+                raise errors.UsageError(
                     f"{key} = {label}: is no temperature in C, such as 70, or 0 for off"
                 ) from None
         return replace(self, **found)
@@ -89,13 +87,15 @@ def identity_of(directory: Path) -> tuple[str, str]:
 class NvmeController:
     """One open controller."""
 
-    def __init__(self, directory: Path, roots: Roots, ioctl: Ioctl | None = None) -> None:
+    def __init__(
+        self, directory: Path, roots: Roots, ioctl: nvme_admin.Ioctl | None = None
+    ) -> None:
         """Open the controller with the sysfs `directory`; raises OSError."""
         self.name = directory.name
         self.serial, self.number = identity_of(directory)
         path = roots.dev / self.name
         self._ioctl = ioctl
-        self._admin = NvmeAdmin(path, ioctl)
+        self._admin = nvme_admin.NvmeAdmin(path, ioctl)
         self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def limits(self) -> tuple[int, int] | None:
@@ -111,15 +111,15 @@ class NvmeController:
 
     def set(self, wanted: Kelvins) -> None:
         """Set both, until the controller is reset, and verify; raises ToolError, OSError."""
-        submit(
+        nvme_admin.submit(
             self._fd,
             _SET_FEATURES,
-            cdw10=HOST_THERMAL_MANAGEMENT,
+            cdw10=nvme_admin.HOST_THERMAL_MANAGEMENT,
             cdw11=wanted[0] << 16 | wanted[1],
             ioctl=self._ioctl,
         )
         if (now := self.thresholds()) != wanted:
-            raise ToolError(
+            raise errors.ToolError(
                 f"{self.name}: TMT1 and TMT2 were set to {shown(wanted[0])} and "
                 f"{shown(wanted[1])}, but read {shown(now[0])} and {shown(now[1])}"
             )
@@ -140,25 +140,29 @@ def controllers(info: DeviceInfo, roots: Roots) -> list[Path]:
     disk = sysfs.directory_of_name(info.name, roots)
     found = [] if disk is None else sysfs.nvme_controllers(disk)
     if not found:
-        raise UsageError(
+        raise errors.UsageError(
             f"{OPTIONS} only work on NVMe drives, but {info.name} is on {info.transport}"
         )
     return found
 
 
-def check(info: DeviceInfo, wanted: Thresholds, roots: Roots, ioctl: Ioctl | None = None) -> None:
+def check(
+    info: DeviceInfo, wanted: Thresholds, roots: Roots, ioctl: nvme_admin.Ioctl | None = None
+) -> None:
     """Raise UsageError if the drive does not support the thresholds; changes nothing."""
     for directory in controllers(info, roots):
         try:
             controller = NvmeController(directory, roots, ioctl)
         except OSError as error:
-            raise UsageError(
+            raise errors.UsageError(
                 f"{directory.name}: TMT1 and TMT2 cannot be set: {error.strerror} (run as root)"
             ) from error
         try:
             target_of(controller, wanted)
         except OSError as error:
-            raise ToolError(f"{controller.name}: its thresholds cannot be read: {error}") from error
+            raise errors.ToolError(
+                f"{controller.name}: its thresholds cannot be read: {error}"
+            ) from error
         finally:
             controller.close()
 
@@ -167,7 +171,7 @@ def target_of(controller: NvmeController, wanted: Thresholds) -> Kelvins:
     """Return the thresholds to set; raises UsageError if not permitted by the drive, OSError."""
     limits = controller.limits()
     if limits is None:
-        raise UsageError(
+        raise errors.UsageError(
             f"{controller.name}: has no host controlled thermal management (HCTM), so {OPTIONS} "
             "cannot be set on it"
         )
@@ -175,7 +179,7 @@ def target_of(controller: NvmeController, wanted: Thresholds) -> Kelvins:
     tmt1 = _kelvin("--tmt1", wanted.tmt1_c, now[0], limits)
     tmt2 = _kelvin("--tmt2", wanted.tmt2_c, now[1], limits)
     if tmt1 and tmt2 and tmt1 >= tmt2:
-        raise UsageError(
+        raise errors.UsageError(
             f"{controller.name}: TMT1 would be {shown(tmt1)} and TMT2 {shown(tmt2)}: TMT1 must "
             "be lower (--tmt2 0 turns TMT2 off)"
         )
@@ -190,7 +194,7 @@ def _kelvin(option: str, wanted_c: float | None, now: int, limits: tuple[int, in
     kelvin = round(wanted_c - ABSOLUTE_ZERO_C)
     lowest, highest = limits[0] or 1, limits[1] or 0xFFFF
     if not lowest <= kelvin <= highest:
-        raise UsageError(
+        raise errors.UsageError(
             f"{option} {wanted_c:g}: the drive permits {shown(lowest)} to {shown(highest)}"
             if limits[0] and limits[1]
             else f"{option} {wanted_c:g}: is not a possible temperature of a drive"
@@ -218,7 +222,7 @@ def held(
     wanted: Thresholds,
     roots: Roots,
     *,
-    ioctl: Ioctl | None = None,
+    ioctl: nvme_admin.Ioctl | None = None,
     state: Path | None = None,
 ) -> Iterator[list[Note]]:
     """Set a drive's thresholds for the duration of the context; yields the notes to record.
@@ -232,7 +236,7 @@ def held(
             try:
                 controller = NvmeController(directory, roots, ioctl)
             except OSError as error:
-                raise ToolError(f"{directory.name}: cannot be opened: {error}") from error
+                raise errors.ToolError(f"{directory.name}: cannot be opened: {error}") from error
             stack.callback(controller.close)
             notes.append(stack.enter_context(_held(controller, wanted, state)))
         yield notes
@@ -251,11 +255,11 @@ def _held(controller: NvmeController, wanted: Thresholds, state: Path | None) ->
         mine: Kelvins | None = None  # until it is verified
         try:
             with uninterrupted(), _as_tool_error(controller):
-                write(file, kept.model_dump_json(by_alias=True))
+                undo.write(file, kept.model_dump_json(by_alias=True))
                 controller.set(after)
                 mine = after
             yield _note(controller, before, after)
-        except HeatsoakError as error:
+        except errors.HeatsoakError as error:
             if (why := _back(controller, before, mine, path)) is not None:
                 raise type(error)(f"{error}; {why}") from error
             raise
@@ -263,7 +267,7 @@ def _held(controller: NvmeController, wanted: Thresholds, state: Path | None) ->
             _back(controller, before, mine, path)
             raise
         if (why := _back(controller, before, mine, path)) is not None:
-            raise ToolError(why)
+            raise errors.ToolError(why)
 
 
 def _back(
@@ -277,10 +281,10 @@ def _back(
         try:
             if mine is None or controller.thresholds() == mine:
                 controller.set(before)
-        except (OSError, ToolError) as error:
+        except (OSError, errors.ToolError) as error:
             return (
                 f"{controller.name}: TMT1 and TMT2 could not be restored to {shown(before[0])} and "
-                f"{shown(before[1])}: {error}; `{COMMAND}` tries again"
+                f"{shown(before[1])}: {error}; `{undo.COMMAND}` tries again"
             )
         path.unlink(missing_ok=True)
         return None
@@ -291,7 +295,7 @@ def _as_tool_error(controller: NvmeController) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ToolError(
+        raise errors.ToolError(
             f"{controller.name}: TMT1 and TMT2 cannot be read or set: {error}"
         ) from error
 
@@ -322,7 +326,7 @@ def put_back(
     roots: Roots,
     *,
     serial: str | None = None,
-    ioctl: Ioctl | None = None,
+    ioctl: nvme_admin.Ioctl | None = None,
     state: Path | None = None,
 ) -> list[Note]:
     """Restore what killed runs left set; returns what was done, as warnings.
@@ -336,14 +340,16 @@ def put_back(
     return _CHANGE.put_back(back, state, serial)
 
 
-def _put_back(path: Path, kept: ThresholdsRecord, roots: Roots, ioctl: Ioctl | None) -> Note:
+def _put_back(
+    path: Path, kept: ThresholdsRecord, roots: Roots, ioctl: nvme_admin.Ioctl | None
+) -> Note:
     before = kept.before
     what = f"TMT1 and TMT2 of the drive {kept.serial!r}, which a killed run had set"
     by_hand = f"nvme set-feature -f 0x10 -v {before[0] << 16 | before[1]:#x}"
     try:
         controller = _find(kept, roots, ioctl)
         if controller is None:
-            raise ToolError("it is missing")
+            raise errors.ToolError("it is missing")
         try:
             if controller.thresholds() == kept.after:
                 controller.set(before)
@@ -352,13 +358,15 @@ def _put_back(path: Path, kept: ThresholdsRecord, roots: Roots, ioctl: Ioctl | N
                 done = "have been changed since and were left alone"
         finally:
             controller.close()
-    except (OSError, ToolError) as error:
-        return still_left(f"{what}, could not be restored: {error} (by hand: {by_hand})")
+    except (OSError, errors.ToolError) as error:
+        return undo.still_left(f"{what}, could not be restored: {error} (by hand: {by_hand})")
     path.unlink(missing_ok=True)
     return Note("warning", f"{what}, {done}")
 
 
-def _find(kept: ThresholdsRecord, roots: Roots, ioctl: Ioctl | None) -> NvmeController | None:
+def _find(
+    kept: ThresholdsRecord, roots: Roots, ioctl: nvme_admin.Ioctl | None
+) -> NvmeController | None:
     if not kept.serial:
         return None  # it cannot be identified
     directory = roots.sys / "class" / "nvme"

@@ -16,7 +16,7 @@ from typing import Self
 
 from pydantic import PositiveInt, model_validator
 
-from heatsoak.errors import HeatsoakError, ToolError, UsageError
+from heatsoak import errors
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.system import uninterrupted
@@ -24,7 +24,6 @@ from heatsoak.target import undo
 from heatsoak.target.base import Note
 from heatsoak.target.device import DeviceInfo, list_devices
 from heatsoak.target.guard import Claim, run_on
-from heatsoak.target.undo import COMMAND, still_left, write
 from heatsoak.tools import find_tool, which
 
 SECTOR = 512
@@ -70,7 +69,7 @@ def read(hdparm: str, fd: int, name: object) -> Sectors:
     try:
         return parse(run_hdparm(hdparm, fd, name, "-N"))
     except ValueError as error:
-        raise ToolError(f"{name}: {error}") from error
+        raise errors.ToolError(f"{name}: {error}") from error
 
 
 def show(hdparm: str, fd: int, name: object, sectors: int) -> None:
@@ -83,7 +82,7 @@ def show(hdparm: str, fd: int, name: object, sectors: int) -> None:
         now = read(hdparm, fd, name)
         if now.shown == sectors:
             return
-    raise ToolError(f"{name}: was told to show {sectors} sectors, but shows {now.shown}")
+    raise errors.ToolError(f"{name}: was told to show {sectors} sectors, but shows {now.shown}")
 
 
 def hides(hdparm: str, fd: int, name: object, words: list[int]) -> str | None:
@@ -93,7 +92,7 @@ def hides(hdparm: str, fd: int, name: object, words: list[int]) -> str | None:
     """
     try:
         sectors = read(hdparm, fd, name)
-    except ToolError as error:
+    except errors.ToolError as error:
         return str(error) if words[82] & _HAS_HPA else None
     if sectors.hidden:
         return f"it hides {sectors.hidden} sectors (a host protected area)"
@@ -152,8 +151,10 @@ class Hidden:
                 if now.shown != self.kept.native:
                     show(self.hdparm, self.claim.fd, self.claim.path, self.kept.native)
                 self.path.unlink(missing_ok=True)
-            except ToolError as error:
-                raise ToolError(f"{error}; {_by_hand(self.kept, self.claim.path)}") from error
+            except errors.ToolError as error:
+                raise errors.ToolError(
+                    f"{error}; {_by_hand(self.kept, self.claim.path)}"
+                ) from error
             finally:
                 os.close(self.file)
                 self.file = -1
@@ -173,14 +174,14 @@ def hide(claim: Claim, used: int, *, state: Path | None = None) -> Hidden:
     hidden = Hidden(claim, hdparm, kept, path, file)
     try:
         with uninterrupted():
-            write(hidden.file, kept.model_dump_json())
+            undo.write(hidden.file, kept.model_dump_json())
             claim.recheck()
             show(hdparm, claim.fd, claim.path, kept.shown)
     except BaseException as error:
         try:
             hidden.put_back()
-        except ToolError as worse:
-            if isinstance(error, HeatsoakError):
+        except errors.ToolError as worse:
+            if isinstance(error, errors.HeatsoakError):
                 raise type(error)(f"{error}; {worse}") from error
         raise
     return hidden
@@ -204,19 +205,19 @@ def require(claim: Claim) -> tuple[str, int]:
     else:
         try:
             sectors = read(hdparm, claim.fd, claim.path)
-        except ToolError as error:
+        except errors.ToolError as error:
             why = str(error)
         else:
             if sectors.hidden or sectors.native * SECTOR != claim.size_bytes:
                 why = f"it already shows only {sectors.shown} of {sectors.native} sectors"
             else:
                 return hdparm, sectors.native
-    raise UsageError(f"{claim.path}: spare = 'hpa' is not possible: {why}; use 'unwritten'")
+    raise errors.UsageError(f"{claim.path}: spare = 'hpa' is not possible: {why}; use 'unwritten'")
 
 
 def _by_hand(kept: HiddenSectorsRecord, path: Path) -> str:
     return (
-        f"it shows only {kept.shown} of {kept.native} sectors until it is reset; `{COMMAND}` "
+        f"it shows only {kept.shown} of {kept.native} sectors until it is reset; `{undo.COMMAND}` "
         f"tries again (by hand: hdparm --yes-i-know-what-i-am-doing -N{kept.native} {path})"
     )
 
@@ -249,8 +250,8 @@ def _put_back(path: Path, kept: HiddenSectorsRecord, roots: Roots, claim: Claim 
         hdparm = find_tool("hdparm", "hdparm")
         with _claimed(claim) if claim is not None else _found(kept, roots) as (fd, name):
             done = _show_all(fd, name, hdparm, kept)
-    except (OSError, ToolError) as error:
-        return still_left(f"{what} could not be restored: {error} ({by_hand})")
+    except (OSError, errors.ToolError) as error:
+        return undo.still_left(f"{what} could not be restored: {error} ({by_hand})")
     path.unlink(missing_ok=True)
     return Note("warning", f"{what} {done}")
 
@@ -265,7 +266,7 @@ def _claimed(claim: Claim) -> Iterator[tuple[int, Path]]:
 def _found(kept: HiddenSectorsRecord, roots: Roots) -> Iterator[tuple[int, Path]]:
     found = [info for info in list_devices(roots) if info.serial == kept.serial]
     if len(found) != 1:
-        raise ToolError(f"there are {len(found)} such drives")
+        raise errors.ToolError(f"there are {len(found)} such drives")
     [info] = found
     fd = os.open(info.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -277,7 +278,7 @@ def _found(kept: HiddenSectorsRecord, roots: Roots) -> Iterator[tuple[int, Path]
 
 def _check_number(fd: int, info: DeviceInfo) -> None:
     if sysfs.number_of(os.fstat(fd).st_rdev) != info.number:
-        raise ToolError(f"{info.path} is another drive now")
+        raise errors.ToolError(f"{info.path} is another drive now")
 
 
 def _show_all(fd: int, name: Path, hdparm: str, kept: HiddenSectorsRecord) -> str:
@@ -300,10 +301,10 @@ def run_hdparm(hdparm: str, fd: int, name: object, *options: str) -> str:
     try:
         done = run_on(fd, hdparm, *options)
     except OSError as error:
-        raise ToolError(f"hdparm cannot be run: {error.strerror}") from error
+        raise errors.ToolError(f"hdparm cannot be run: {error.strerror}") from error
     if done.returncode != 0:
         said = " ".join((done.stderr or done.stdout).split())
-        raise ToolError(f"{name}: hdparm failed (exit code {done.returncode}): {said}")
+        raise errors.ToolError(f"{name}: hdparm failed (exit code {done.returncode}): {said}")
     return done.stdout
 
 

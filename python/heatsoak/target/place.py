@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from heatsoak import catalog, system
-from heatsoak.errors import RefusedError, UsageError, suggestion
+from heatsoak import catalog, errors, system
 from heatsoak.protocol import Protocol
 from heatsoak.sensor import Roots, drive_sensors
-from heatsoak.target.base import Drives, MonotonicClock, Target
-from heatsoak.target.device import DeviceInfo, DriveRow, drive_behind, drive_called, list_devices
+from heatsoak.target import base, device
 from heatsoak.units import Size
 
 if TYPE_CHECKING:
@@ -64,7 +62,7 @@ class Place:
         start_s: float = 0.0,
         file_bytes: int | None = None,
         thresholds: "Thresholds | None" = None,
-    ) -> Target:
+    ) -> base.Target:
         """Return the target, not yet open, with the size that `protocol` wants.
 
         `raw_dir` is the directory for the tool's raw output. A real target's clock starts at
@@ -77,18 +75,18 @@ class Place:
             assert self.enclosure is not None
             return SimulatedTarget(self.drive, self.enclosure, thresholds=thresholds)
         # fio and block devices need Linux; importing and judging do not
-        from heatsoak.target.fio import BlockTarget, DirectoryTarget, FileTarget, NbdTarget
+        from heatsoak.target import fio
 
-        clock = MonotonicClock(start_s)
+        clock = base.MonotonicClock(start_s)
         purges = set() if protocol is None else protocol.purge_methods
         if self.kind != "block" and (impossible := purges - {"auto", "discard"}):
-            raise UsageError(
+            raise errors.UsageError(
                 f"{self.text}: cannot be purged by method '{min(impossible)}', which only works on "
                 'whole drives (/dev/...): use method = "auto"'
             )
         hides = protocol is not None and any(step.spare == "hpa" for step in protocol.purges)
         if self.kind != "block" and hides:
-            raise UsageError(
+            raise errors.UsageError(
                 f"{self.text}: spare = 'hpa' only works on whole SATA drives (/dev/...): use "
                 "'unwritten'"
             )
@@ -97,10 +95,10 @@ class Place:
         if file_bytes is not None:
             file_size = Size(bytes=file_bytes)
         if self.kind == "nbd":
-            return NbdTarget(self.text, erase_id=erase_id, raw_dir=raw_dir, clock=clock)
+            return fio.NbdTarget(self.text, erase_id=erase_id, raw_dir=raw_dir, clock=clock)
         path = Path(self.text)
         if self.kind == "block":
-            return BlockTarget(
+            return fio.BlockTarget(
                 path,
                 erase_id=erase_id,
                 roots=roots,
@@ -110,8 +108,8 @@ class Place:
                 hides=hides,
             )
         if self.kind == "file":
-            return FileTarget(path, raw_dir=raw_dir, clock=clock)
-        return DirectoryTarget(path, file_size, again=again, raw_dir=raw_dir, clock=clock)
+            return fio.FileTarget(path, raw_dir=raw_dir, clock=clock)
+        return fio.DirectoryTarget(path, file_size, again=again, raw_dir=raw_dir, clock=clock)
 
     def refuse_unsafe(
         self,
@@ -157,11 +155,11 @@ class Place:
             return rated.user_bytes
         return self.target(protocol, roots=roots).identity.size_bytes
 
-    def device_info(self, roots: Roots) -> DeviceInfo | None:
+    def device_info(self, roots: Roots) -> device.DeviceInfo | None:
         """Return the underlying drive, if known."""
         if self.kind in ("simulated", "nbd"):
             return None
-        return drive_behind(Path(self.text), roots)
+        return device.drive_behind(Path(self.text), roots)
 
 
 def parse_place(text: str, roots: Roots | None = None) -> Place:
@@ -186,27 +184,27 @@ def parse_place(text: str, roots: Roots | None = None) -> Place:
     except FileNotFoundError:
         return _drive_called(text, roots or Roots())
     except OSError as error:
-        raise UsageError(f"{text}: cannot be examined: {error.strerror}") from error
+        raise errors.UsageError(f"{text}: cannot be examined: {error.strerror}") from error
     if stat.S_ISDIR(mode):
         return Place(text, "directory")
     if stat.S_ISBLK(mode):
         return Place(text, "block")
     if stat.S_ISREG(mode):
         return Place(text, "file")
-    raise UsageError(f"{text}: is neither file, directory nor block device: {_FORMS}")
+    raise errors.UsageError(f"{text}: is neither file, directory nor block device: {_FORMS}")
 
 
 def _drive_called(text: str, roots: Roots) -> Place:
-    if (named := drive_called(text, roots)) is None:
-        near = suggestion(text, catalog.drive_ids(), likeness=0.8)
-        raise UsageError(f"{text}: there is no such target{near}: {_FORMS}")
+    if (named := device.drive_called(text, roots)) is None:
+        near = errors.suggestion(text, catalog.drive_ids(), likeness=0.8)
+        raise errors.UsageError(f"{text}: there is no such target{near}: {_FORMS}")
     return Place(str(named.path), "block")
 
 
-def drives_of(targets: list[Target]) -> Drives:
+def drives_of(targets: list[base.Target]) -> base.Drives:
     """Return the drives of a run, all open: one, or a copy's two, both simulated or both real."""
     if len(targets) == 1:
-        return Drives(*targets)
+        return base.Drives(*targets)
     from heatsoak.target.simulated import SimulatedPair, SimulatedTarget
 
     source, destination = targets
@@ -225,16 +223,16 @@ APPEARS_S = 10.0
 _LOOK_S = 0.5
 
 
-def drive_at(place: Place, roots: Roots) -> DeviceInfo | None:
+def drive_at(place: Place, roots: Roots) -> device.DeviceInfo | None:
     """Return the drive at `place`, or None if it is unknown or gone."""
     try:
         return place.device_info(roots)
-    except (UsageError, OSError):
+    except (errors.UsageError, OSError):
         return None
 
 
 def found_again(
-    place: Place, before: DeviceInfo | None, roots: Roots, *, appears_s: float = APPEARS_S
+    place: Place, before: device.DeviceInfo | None, roots: Roots, *, appears_s: float = APPEARS_S
 ) -> Place:
     """Return where the drive `before`, which was at `place` at the start, is now.
 
@@ -250,7 +248,7 @@ def found_again(
         if here is not None and _is_same(here, before):
             return place
         if place.kind == "block" and was_whole and _name_of(before) is not None:
-            found = [one for one in list_devices(roots) if _is_same(one, before)]
+            found = [one for one in device.list_devices(roots) if _is_same(one, before)]
             if len(found) == 1:
                 return replace(place, text=str(found[0].path))
         if time.monotonic() >= end_s:
@@ -258,15 +256,15 @@ def found_again(
         time.sleep(_LOOK_S)
     what = f"the drive {before.erase_id or before.name} that this started with"
     seen = "" if here is None else f", but there is {here.erase_id or here.name}"
-    raise RefusedError(f"{place.text}: {what} is missing{seen}: nothing was written to it")
+    raise errors.RefusedError(f"{place.text}: {what} is missing{seen}: nothing was written to it")
 
 
-def _name_of(info: DeviceInfo) -> str | None:
+def _name_of(info: device.DeviceInfo) -> str | None:
     """The serial, or another unique name of a drive; None without one."""
     return info.wwid if info.serial_shared_with else info.serial or info.wwid
 
 
-def _is_same(here: DeviceInfo, before: DeviceInfo) -> bool:
+def _is_same(here: device.DeviceInfo, before: device.DeviceInfo) -> bool:
     name = _name_of(before)
     if name is None:
         return _name_of(here) is None and (here.path, here.size_bytes) == (
@@ -281,18 +279,18 @@ def _is_same(here: DeviceInfo, before: DeviceInfo) -> bool:
 _IN_MEMORY = ("zram", "ram")
 
 
-def inventory(roots: Roots | None = None) -> list[DriveRow]:
+def inventory(roots: Roots | None = None) -> list[device.DriveRow]:
     """Return the drives of this machine, where that is Linux, then the simulated ones."""
     return [*(_real(roots or Roots()) if system.IS_LINUX else ()), *simulated()]
 
 
-def _real(roots: Roots) -> Iterator[DriveRow]:
-    for info in list_devices(roots):
+def _real(roots: Roots) -> Iterator[device.DriveRow]:
+    for info in device.list_devices(roots):
         if not info.name.startswith(_IN_MEMORY):
             yield _row(info, roots)
 
 
-def _row(info: DeviceInfo, roots: Roots) -> DriveRow:
+def _row(info: device.DeviceInfo, roots: Roots) -> device.DriveRow:
     from heatsoak.target.guard import examine  # Linux only
     from heatsoak.target.guard.hold import word_for
 
@@ -300,7 +298,7 @@ def _row(info: DeviceInfo, roots: Roots) -> DriveRow:
     name = info.erase_id or str(info.path)
     erase = None if reasons else word_for(name, data)
     empty = "it is empty, or as heatsoak left it, and not in use"
-    return DriveRow(
+    return device.DriveRow(
         id=name,
         path=str(info.path),
         model=info.model,
@@ -314,7 +312,7 @@ def _row(info: DeviceInfo, roots: Roots) -> DriveRow:
     )
 
 
-def _columns(info: DeviceInfo, roots: Roots) -> list[str]:
+def _columns(info: device.DeviceInfo, roots: Roots) -> list[str]:
     sensors = drive_sensors(info.name, roots)
     try:
         return list(dict.fromkeys(column for one in sensors for column in one.info.columns))
@@ -323,11 +321,11 @@ def _columns(info: DeviceInfo, roots: Roots) -> list[str]:
             sensor.close()
 
 
-def simulated() -> Iterator[DriveRow]:
+def simulated() -> Iterator[device.DriveRow]:
     """Yield the drives of the catalog."""
     for drive_id in catalog.drive_ids():
         drive = catalog.load_drive(drive_id)
-        yield DriveRow(
+        yield device.DriveRow(
             id=f"sim:{drive_id}",
             path=None,
             model=drive.model,

@@ -12,30 +12,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 import heatsoak
+from heatsoak import catalog, protocol
 from heatsoak._core import Drive as Core
 from heatsoak._core import Transfer
-from heatsoak.catalog import Drive, Enclosure, load_drive, load_enclosure
-from heatsoak.catalog.specs import Band, Figure, GovernorLevel, GovernorSteps
+from heatsoak.catalog import specs
 from heatsoak.errors import ShutDownError, UsageError
-from heatsoak.protocol import Copy, LoadStep, PurgeMethod, Replay, Spare, Workload, WorkloadStep
 from heatsoak.recording import SensorMeta
 from heatsoak.recording.columns import dtype_of
 from heatsoak.sensor.nvme import ABSOLUTE_ZERO_C
-from heatsoak.target.base import (
-    SAMPLE_S,
-    Batch,
-    Drives,
-    Identity,
-    LoadResult,
-    Note,
-    NumberedBatch,
-    RecordingClock,
-    latency_bins,
-    spare_note,
-    used_bytes,
-)
+from heatsoak.target import base, traces
 from heatsoak.target.hctm import Thresholds
-from heatsoak.target.traces import open_trace, replay_notes, trace_error
 from heatsoak.units import Size
 from heatsoak.words import listed, temp_text
 
@@ -52,20 +38,20 @@ REPLAY_CHUNK_IOS = 100_000
 _TRIED_S = 0.5
 
 
-def with_thresholds(drive: Drive, wanted: Thresholds) -> Drive:
+def with_thresholds(drive: catalog.Drive, wanted: Thresholds) -> catalog.Drive:
     """Return a drive whose governor acts at TMT1 and TMT2, as a host would set them.
 
     Levels begin there; a band begins at TMT1, and is at its floor at TMT2. Raises UsageError for a
     drive that counts no thermal transitions, for another governor, and for thresholds that do not
     rise.
     """
-    law: Band | GovernorSteps
+    law: specs.Band | specs.GovernorSteps
     match drive.governor.law if drive.governor.counters else None:
-        case GovernorSteps() as steps:
+        case specs.GovernorSteps() as steps:
             levels = _levels(steps, (wanted.tmt1_c, wanted.tmt2_c))
             begins_c = [level.enter_c.value for level in levels]
             law = steps.model_copy(update={"levels": levels})
-        case Band() as band:
+        case specs.Band() as band:
             own_c = band.engage_c.value
             begin_c = min(wanted.tmt1_c or own_c, own_c)
             floor_c = wanted.tmt2_c or begin_c + band.band_k.value
@@ -89,7 +75,9 @@ def with_thresholds(drive: Drive, wanted: Thresholds) -> Drive:
     return drive.model_copy(update={"governor": governor})
 
 
-def _levels(law: GovernorSteps, asked: tuple[float | None, ...]) -> tuple[GovernorLevel, ...]:
+def _levels(
+    law: specs.GovernorSteps, asked: tuple[float | None, ...]
+) -> tuple[specs.GovernorLevel, ...]:
     """Levels that begin at TMT1 and TMT2 as asked; 0 takes one out, None leaves it as it is."""
     levels = []
     for level, wanted_c in zip_longest(law.levels, asked[: len(law.levels)]):
@@ -102,11 +90,11 @@ def _levels(law: GovernorSteps, asked: tuple[float | None, ...]) -> tuple[Govern
     return tuple(levels)
 
 
-def _set_by_host(value: float) -> Figure:
-    return Figure(value=value, assumed="set by the host")
+def _set_by_host(value: float) -> specs.Figure:
+    return specs.Figure(value=value, assumed="set by the host")
 
 
-def stated_limits_c(drive: Drive) -> dict[str, float]:
+def stated_limits_c(drive: catalog.Drive) -> dict[str, float]:
     """Return a drive's limits by the names that sensors of real drives state theirs under.
 
     Where it is not known what it states, its critical limit is where it shuts down.
@@ -122,7 +110,7 @@ def stated_limits_c(drive: Drive) -> dict[str, float]:
     return stated
 
 
-def _thresholds_c(drive: Drive) -> dict[str, float]:
+def _thresholds_c(drive: catalog.Drive) -> dict[str, float]:
     """Where levels begin, or a band begins and ends, by the names of NVMe's thresholds."""
     law = drive.governor.law
     if law.kind == "band":
@@ -133,12 +121,12 @@ def _thresholds_c(drive: Drive) -> dict[str, float]:
     return {f"tmt{number}_c": value for number, value in enumerate(begins_c, 1)}
 
 
-def thresholds_note(drive: Drive) -> Note:
+def thresholds_note(drive: catalog.Drive) -> base.Note:
     """Return what a recording has to say of thresholds that were set."""
     begins_c = _thresholds_c(drive)
     words = [f"{name[:-2].upper()} {temp_text(value, 3)}" for name, value in begins_c.items()]
     kelvins = [round(value - ABSOLUTE_ZERO_C) for value in begins_c.values()]
-    return Note("info", f"{drive.id}: set for this run: {listed(words)}", {"tmt_k": kelvins})
+    return base.Note("info", f"{drive.id}: set for this run: {listed(words)}", {"tmt_k": kelvins})
 
 
 @dataclass(frozen=True)
@@ -160,8 +148,8 @@ class SimulatedTarget:
 
     def __init__(
         self,
-        drive: str | Drive,
-        enclosure: str | Enclosure | None = None,
+        drive: str | catalog.Drive,
+        enclosure: str | catalog.Enclosure | None = None,
         *,
         seed: int = 0,
         thresholds: Thresholds | None = None,
@@ -170,18 +158,18 @@ class SimulatedTarget:
 
         Raises UsageError for unknown ids, impossible numbers, and thresholds that it cannot have.
         """
-        self._drive = load_drive(drive) if isinstance(drive, str) else drive
+        self._drive = catalog.load_drive(drive) if isinstance(drive, str) else drive
         self._limits_c = stated_limits_c(self._drive)
         if thresholds is not None and thresholds.is_asked:
             self._drive = with_thresholds(self._drive, thresholds)
             self._limits_c |= _thresholds_c(self._drive)
         place = self._drive.enclosure if enclosure is None else enclosure
-        self._enclosure = load_enclosure(place) if isinstance(place, str) else place
+        self._enclosure = catalog.load_enclosure(place) if isinstance(place, str) else place
         self._seed = seed
         self._core = make_core(self._drive, self._enclosure, seed)
         self._used_bytes = self._core.user_bytes
-        self.clock: RecordingClock = SimulatedClock(self._core)
-        self.identity = Identity(
+        self.clock: base.RecordingClock = SimulatedClock(self._core)
+        self.identity = base.Identity(
             kind="simulated",
             path=f"sim:{self._drive.id}@{self._enclosure.id}",
             model=self._drive.model,
@@ -227,21 +215,21 @@ class SimulatedTarget:
             "enclosure": json.loads(self._enclosure.core_json()),
         }
 
-    def open(self, writes: bool) -> list[Note]:  # noqa: ARG002 -- there is nothing to lose
+    def open(self, writes: bool) -> list[base.Note]:  # noqa: ARG002 -- there is nothing to lose
         """There is nothing to prepare."""
         return []
 
-    def run(self, step: LoadStep) -> Iterator[Batch]:
+    def run(self, step: protocol.LoadStep) -> Iterator[base.Batch]:
         """Run a step's workloads, or its replay, to the end.
 
         Raises UsageError for what cannot be simulated, ShutDownError if the drive shuts down.
         """
-        if isinstance(step, Replay):
+        if isinstance(step, protocol.Replay):
             return self._replay(step)
         self._begin(step)
         return self._load()
 
-    def cost_of(self, step: WorkloadStep) -> float:
+    def cost_of(self, step: protocol.WorkloadStep) -> float:
         """Return how long a second of a step takes to simulate, in s: it is begun, and ended again.
 
         Raises UsageError for what cannot be simulated.
@@ -251,12 +239,12 @@ class SimulatedTarget:
         # the first time, memory is touched that later seconds find at hand
         for _ in range(2):
             start_s = time.perf_counter()
-            self._core.advance(_TRIED_S, SAMPLE_S)
+            self._core.advance(_TRIED_S, base.SAMPLE_S)
             took_s = time.perf_counter() - start_s
         self._core.end()
         return took_s / _TRIED_S
 
-    def _begin(self, step: WorkloadStep) -> None:
+    def _begin(self, step: protocol.WorkloadStep) -> None:
         for workload in step.workloads:
             if workload.fio:
                 raise UsageError(
@@ -268,24 +256,24 @@ class SimulatedTarget:
         except ValueError as error:
             raise UsageError(f"{step.name}: {error}") from error
 
-    def idle(self, duration_s: float) -> Iterator[Batch]:
+    def idle(self, duration_s: float) -> Iterator[base.Batch]:
         """Let `duration_s` pass without load."""
         end_s = self._core.t_s + duration_s
         while end_s - self._core.t_s > 1e-6:
             yield self._advance(min(IDLE_CHUNK_S, end_s - self._core.t_s))
 
-    def purge(self, method: PurgeMethod = "auto") -> Iterator[Batch]:  # noqa: ARG002 -- one way
+    def purge(self, method: protocol.PurgeMethod = "auto") -> Iterator[base.Batch]:  # noqa: ARG002 -- one way
         """Forget all data, in the drive's simulated purge time."""
         self._core.purge()
         self._used_bytes = self._core.user_bytes
         return self._until_done()
 
-    def use(self, capacity: Size, spare: Spare = "unwritten") -> Iterator[Batch]:
+    def use(self, capacity: Size, spare: protocol.Spare = "unwritten") -> Iterator[base.Batch]:
         """Leave everything beyond `capacity` unwritten, so that the drive uses it as spare area."""
         if spare != "unwritten":
             raise UsageError(f"{self.identity.path}: a simulated drive has no hidden sectors")
-        self._used_bytes = used_bytes(capacity, self._core.user_bytes)
-        yield spare_note(self._used_bytes, self._core.user_bytes)
+        self._used_bytes = base.used_bytes(capacity, self._core.user_bytes)
+        yield base.spare_note(self._used_bytes, self._core.user_bytes)
 
     def close(self) -> None:
         """Abort the current load."""
@@ -295,27 +283,27 @@ class SimulatedTarget:
         """Return what only a simulator knows: node temperatures, the governor's onset, energies."""
         return self._core.truth()
 
-    def _load(self) -> Iterator[Batch]:
+    def _load(self) -> Iterator[base.Batch]:
         yield from self._until_done()
         yield self.outcome()
 
-    def _replay(self, step: Replay) -> Iterator[Batch]:
-        trace = open_trace(step, self._used_bytes)
+    def _replay(self, step: protocol.Replay) -> Iterator[base.Batch]:
+        trace = traces.open_trace(step, self._used_bytes)
         try:
             self._core.begin_trace(trace, step.idle_limit_s, step.iodepth)
             yield from self._until_done(REPLAY_CHUNK_S, REPLAY_CHUNK_IOS)
         except ValueError as error:
-            raise trace_error(step, error) from error
-        yield from replay_notes(step, trace)
+            raise traces.trace_error(step, error) from error
+        yield from traces.replay_notes(step, trace)
         yield self.outcome()
 
-    def outcome(self) -> LoadResult:
+    def outcome(self) -> base.LoadResult:
         """Return the latency histograms of the last load."""
-        return LoadResult(latency_bins(self._core.latency_bins()))
+        return base.LoadResult(base.latency_bins(self._core.latency_bins()))
 
     def _until_done(
         self, chunk_s: float = RUN_CHUNK_S, chunk_ios: int | None = None
-    ) -> Iterator[Batch]:
+    ) -> Iterator[base.Batch]:
         try:
             while not self._core.done:
                 yield self._advance(chunk_s, chunk_ios)
@@ -333,7 +321,7 @@ class SimulatedTarget:
             )
 
     def _advance(self, duration_s: float, most_ios: int | None = None) -> pl.DataFrame:
-        return frame_of(self._core.advance(duration_s, SAMPLE_S, most_ios))
+        return frame_of(self._core.advance(duration_s, base.SAMPLE_S, most_ios))
 
 
 def frame_of(columns: dict[str, NDArray[np.float64]]) -> pl.DataFrame:
@@ -341,7 +329,7 @@ def frame_of(columns: dict[str, NDArray[np.float64]]) -> pl.DataFrame:
     return pl.DataFrame(columns).fill_nan(None).cast({"power_state": dtype_of("power_state")})
 
 
-def make_core(drive: Drive, enclosure: Enclosure, seed: int = 0) -> Core:
+def make_core(drive: catalog.Drive, enclosure: catalog.Enclosure, seed: int = 0) -> Core:
     """Return the simulator of a drive in an enclosure; raises UsageError that names a wrong key."""
     try:
         return Core(drive.core_json(), enclosure.core_json(), seed)
@@ -349,12 +337,12 @@ def make_core(drive: Drive, enclosure: Enclosure, seed: int = 0) -> Core:
         raise UsageError(f"{drive.id} in {enclosure.id}: {error}") from error
 
 
-def workloads_json(step: WorkloadStep, user_bytes: int) -> str:
+def workloads_json(step: protocol.WorkloadStep, user_bytes: int) -> str:
     """Return a step's workloads in the simulator's form, with shares resolved to bytes."""
     return json.dumps([_plain(workload, user_bytes) for workload in step.workloads])
 
 
-def _plain(workload: Workload, user_bytes: int) -> dict[str, Any]:
+def _plain(workload: protocol.Workload, user_bytes: int) -> dict[str, Any]:
     offset = workload.offset.of(user_bytes)
     span = workload.span.of(user_bytes)
     if workload.span.percent is not None:
@@ -383,7 +371,7 @@ def _plain(workload: Workload, user_bytes: int) -> dict[str, Any]:
 _SAME_S = 1e-6
 
 
-class SimulatedPair(Drives):
+class SimulatedPair(base.Drives):
     """A copy's two simulated drives, in one virtual time; they may be of one kind."""
 
     def __init__(self, source: SimulatedTarget, destination: SimulatedTarget) -> None:
@@ -391,13 +379,13 @@ class SimulatedPair(Drives):
         super().__init__(source, destination)
         self._both = (source, destination)
 
-    def alone(self, number: int, batches: Iterator[Batch]) -> Iterator[NumberedBatch]:
+    def alone(self, number: int, batches: Iterator[base.Batch]) -> Iterator[base.NumberedBatch]:
         """Let one drive do something; the other rests until it is done."""
         for batch in batches:
             yield number, batch
             yield from self._catch_up(1 - number)
 
-    def copy(self, step: Copy) -> Iterator[NumberedBatch]:
+    def copy(self, step: protocol.Copy) -> Iterator[base.NumberedBatch]:
         """Copy once; raises ShutDownError for a drive that shut itself down."""
         try:
             transfer = Transfer(
@@ -412,7 +400,7 @@ class SimulatedPair(Drives):
             raise UsageError(f"{step.name}: {error}") from error
         try:
             while not transfer.done:
-                for number, columns in enumerate(transfer.advance(RUN_CHUNK_S, SAMPLE_S)):
+                for number, columns in enumerate(transfer.advance(RUN_CHUNK_S, base.SAMPLE_S)):
                     yield number, frame_of(columns)
             for number, target in enumerate(self._both):
                 target.refuse_stopped()
@@ -424,7 +412,7 @@ class SimulatedPair(Drives):
             for target in self._both:
                 target.core.end()
 
-    def idle(self, duration_s: float) -> Iterator[NumberedBatch]:
+    def idle(self, duration_s: float) -> Iterator[base.NumberedBatch]:
         """Let time pass for both."""
         until_s = max(target.clock.now_s() for target in self._both) + duration_s
         rests = {
@@ -439,7 +427,7 @@ class SimulatedPair(Drives):
                 else:
                     yield number, batch
 
-    def _catch_up(self, number: int) -> Iterator[NumberedBatch]:
+    def _catch_up(self, number: int) -> Iterator[base.NumberedBatch]:
         """Let one drive rest until its clock shows what the other's does."""
         target = self._both[number]
         behind_s = max(each.clock.now_s() for each in self._both) - target.clock.now_s()

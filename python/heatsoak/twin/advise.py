@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from heatsoak.catalog import Drive, enclosure_ids, load_enclosure
+from heatsoak import catalog, words
 from heatsoak.errors import UsageError
 from heatsoak.output import Progress
 from heatsoak.protocol import WorkloadStep
@@ -17,7 +17,6 @@ from heatsoak.twin.case import DRAWS, Before, Cooling, DriveOutcome, WorkloadCas
 from heatsoak.twin.demand import Demand
 from heatsoak.twin.predict import warned
 from heatsoak.twin.twin import Twin
-from heatsoak.words import amount_text, duration_text, temp_text
 
 #: Cooling is enough where fewer of the likely drives throttle.
 ENOUGH = 0.1
@@ -98,7 +97,7 @@ class Advice(BaseModel):
 
 
 def advise(
-    subject: Twin | Drive,
+    subject: Twin | catalog.Drive,
     workload: WorkloadStep | Demand,
     duration_s: float,
     *,
@@ -172,7 +171,7 @@ def _sinks(prices: Mapping[str, float]) -> dict[str, str]:
     """The catalog's heatsinks by name, as places; raises UsageError for a price of another."""
     sinks = {
         str(place.conditions["heatsink"]): place.id
-        for place in map(load_enclosure, enclosure_ids())
+        for place in map(catalog.load_enclosure, catalog.enclosure_ids())
         if place.conditions.get("heatsink", "none") != "none"
     }
     for name in prices:
@@ -235,7 +234,7 @@ def _offer(
     price = prices.get(name)
     yield Offer(
         heatsink=name,
-        description=load_enclosure(place).description,
+        description=catalog.load_enclosure(place).description,
         throttles=round(slowed_in(found), 3),
         mean_mb_s=round(mean_mb_s, 1),
         gain_pct=round(gain_pct, 1),
@@ -279,21 +278,23 @@ def _mean(name: str, outcomes: Sequence[DriveOutcome]) -> float:
 
 
 def _answer(advice: Advice, recorded: str | None) -> str:
-    length = duration_text(advice.duration_s)
+    length = words.duration_text(advice.duration_s)
     if advice.matters == "no":
         if advice.hottest_c is None or advice.limit_c is None:
             return f"Needs no more cooling: it keeps its speed for {length} as it is."
         return (
             f"Needs no more cooling: heat does not slow {recorded} (hottest "
-            f"{temp_text(advice.hottest_c)} of a limit of {temp_text(advice.limit_c)})."
+            f"{words.temp_text(advice.hottest_c)} of a limit of {words.temp_text(advice.limit_c)})."
         )
     if advice.matters == "not-enough":
         return f"No cooling of the drive alone keeps its speed for {length}: the air is too hot."
     ways = []
     if advice.airflow_m_s is not None:
-        ways.append(f"air that moves at {amount_text(advice.airflow_m_s, 'm/s', 2)}")
+        ways.append(f"air that moves at {words.amount_text(advice.airflow_m_s, 'm/s', 2)}")
     if advice.heatsink_k_per_w is not None:
         enough = [offer.heatsink for offer in advice.offers if offer.throttles <= ENOUGH]
         such = f", such as '{enough[0]}'" if enough else ""
-        ways.append(f"a heatsink of {amount_text(advice.heatsink_k_per_w, 'K/W')} or less{such}")
+        ways.append(
+            f"a heatsink of {words.amount_text(advice.heatsink_k_per_w, 'K/W')} or less{such}"
+        )
     return f"Keeps its speed for {length} with {', or '.join(ways)}."

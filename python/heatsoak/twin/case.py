@@ -13,19 +13,17 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import BaseModel
 
+from heatsoak import catalog, protocol, words
 from heatsoak._core import Drive as Core
 from heatsoak._core import Lumped
 from heatsoak.analysis.falls import find_drops
 from heatsoak.analysis.series import RateSeries
-from heatsoak.catalog import Drive, Enclosure, load_enclosure
 from heatsoak.errors import UsageError
-from heatsoak.protocol import Pause, Purge, WorkloadStep
 from heatsoak.target.simulated import workloads_json
 from heatsoak.twin.asked import DemandSeries, RateBounds, behind, held_back, work_of
 from heatsoak.twin.demand import Demand
 from heatsoak.twin.model import shifted
 from heatsoak.twin.twin import Twin
-from heatsoak.words import duration_text, kelvin_text, percent_text, temp_text
 
 #: How many likely drives are looked at.
 DRAWS = 40
@@ -51,7 +49,7 @@ _FILL = {"rw": "write", "bs": 1 << 24, "iodepth": 2, "rate": 100e6}
 _RESTED_S = 3 * 3600.0
 
 #: What may come before a load.
-Before = WorkloadStep | Pause | Purge
+Before = protocol.WorkloadStep | protocol.Pause | protocol.Purge
 
 
 @dataclass(frozen=True)
@@ -78,11 +76,12 @@ class Cooling:
         """Refuse an unknown heatsink, and air that is given twice, before anything is run."""
         if self.ambient_c is not None and self.warming_k:
             raise UsageError(
-                f"the air is to be {temp_text(self.ambient_c)}, and {kelvin_text(self.warming_k)} "
-                "warmer than it was: give one of the two (--ambient or --warmer)"
+                f"the air is to be {words.temp_text(self.ambient_c)}, and "
+                f"{words.kelvin_text(self.warming_k)} warmer than it was: give one of the two "
+                "(--ambient or --warmer)"
             )
         if isinstance(self.heatsink, str):
-            load_enclosure(self.heatsink)
+            catalog.load_enclosure(self.heatsink)
 
 
 @dataclass(frozen=True)
@@ -93,10 +92,10 @@ class LikelyDrive:
     place: dict[str, Any]
 
     @classmethod
-    def middle(cls, subject: Twin | Drive, place: str) -> Self:
+    def middle(cls, subject: Twin | catalog.Drive, place: str) -> Self:
         """Return the drive itself in the place itself, at what is likeliest of both."""
         is_own = isinstance(subject, Twin) and place in subject.places
-        at = subject.enclosure(place) if is_own else load_enclosure(place)  # type: ignore[operator]
+        at = subject.enclosure(place) if is_own else catalog.load_enclosure(place)  # type: ignore[operator]
         drive = subject.drive() if isinstance(subject, Twin) else subject
         return cls(json.loads(drive.core_json()), _plain(at))
 
@@ -186,8 +185,8 @@ class Cliff(BaseModel):
         """It in a sentence."""
         what = {"write-cache": "its write cache is full", "spare-area": "its spare area runs out"}
         return (
-            f"Without heat {what[self.cause]} after {duration_text(self.onset_s)}: "
-            f"-{percent_text(self.depth_pct)}."
+            f"Without heat {what[self.cause]} after {words.duration_text(self.onset_s)}: "
+            f"-{words.percent_text(self.depth_pct)}."
         )
 
 
@@ -203,10 +202,10 @@ class WorkloadCase:
         cliff: where a load slows down without any heat.
     """
 
-    subject: Twin | Drive
+    subject: Twin | catalog.Drive
     place: str
     likely: Sequence[LikelyDrive]
-    workload: WorkloadStep | Demand
+    workload: protocol.WorkloadStep | Demand
     seconds: int
     asked: DemandSeries
     cliff: Cliff | None
@@ -215,8 +214,8 @@ class WorkloadCase:
     @classmethod
     def of(
         cls,
-        subject: Twin | Drive,
-        workload: WorkloadStep | Demand,
+        subject: Twin | catalog.Drive,
+        workload: protocol.WorkloadStep | Demand,
         duration_s: float,
         *,
         before: Sequence[Before] = (),
@@ -260,7 +259,7 @@ class WorkloadCase:
         None is followed further than until `most_late_s` got late. Raises UsageError where most of
         them cannot be there at all.
         """
-        is_load = isinstance(self.workload, WorkloadStep)
+        is_load = isinstance(self.workload, protocol.WorkloadStep)
         impossible = 0
         for one in self.likely:
             place = cooled_place(one.place, cooling)
@@ -280,7 +279,7 @@ class WorkloadCase:
             yield DriveOutcome.of(served, self.asked, is_load=is_load, holds_mb_s=holds_mb_s)
 
 
-def _cliff(drive: Drive, asked: DemandSeries) -> Cliff | None:
+def _cliff(drive: catalog.Drive, asked: DemandSeries) -> Cliff | None:
     """Where a load's rate falls with everything permitted."""
     if not asked.work["programmed_pages"][0]:
         return None
@@ -306,7 +305,9 @@ def slowed_in(outcomes: Sequence[DriveOutcome]) -> float:
     return float(np.mean([one.onset_s is not None for one in outcomes]))
 
 
-def _speeds(subject: Twin | Drive, drive: Drive, place: dict[str, Any]) -> RateBounds:
+def _speeds(
+    subject: Twin | catalog.Drive, drive: catalog.Drive, place: dict[str, Any]
+) -> RateBounds:
     """What bounds a drive's rates in a place: of a twin, the speed that it was seen to have."""
     read_mb_s, write_mb_s = drive.controller.read_mb_s.value, drive.controller.write_mb_s.value
     if isinstance(subject, Twin):
@@ -316,7 +317,7 @@ def _speeds(subject: Twin | Drive, drive: Drive, place: dict[str, Any]) -> RateB
 
 
 def _of_demand(
-    subject: Twin | Drive, drive: Drive, place: dict[str, Any], demand: Demand
+    subject: Twin | catalog.Drive, drive: catalog.Drive, place: dict[str, Any], demand: Demand
 ) -> DemandSeries:
     speeds = _speeds(subject, drive, place)
     work = work_of(drive, demand.read_mb_s, demand.write_mb_s, demand.read_iops, demand.write_iops)
@@ -331,12 +332,14 @@ def _of_demand(
     )
 
 
-def is_own(subject: Twin | Drive, demand: Demand) -> bool:
+def is_own(subject: Twin | catalog.Drive, demand: Demand) -> bool:
     """Return whether the drive, or one of its model, is what was recorded."""
     return demand.is_recorded and demand.model in (None, subject.model)
 
 
-def _likely(subject: Twin | Drive, place: str, seed: int, draws: int) -> Iterator[LikelyDrive]:
+def _likely(
+    subject: Twin | catalog.Drive, place: str, seed: int, draws: int
+) -> Iterator[LikelyDrive]:
     middle = LikelyDrive.middle(subject, place)
     if draws == 1:
         yield middle
@@ -352,12 +355,12 @@ def _likely(subject: Twin | Drive, place: str, seed: int, draws: int) -> Iterato
             yield _varied(middle, *differs)
 
 
-def spreads_of(drive: Drive) -> tuple[float, float]:
+def spreads_of(drive: catalog.Drive) -> tuple[float, float]:
     """Return by what share power differs among likely drives, and by how many K their limit."""
     return OF_CLASS if drive.basis else (POWER, LIMIT_K)
 
 
-def _plain(enclosure: Enclosure) -> dict[str, Any]:
+def _plain(enclosure: catalog.Enclosure) -> dict[str, Any]:
     spec: dict[str, Any] = json.loads(enclosure.core_json())
     return spec
 
@@ -396,7 +399,7 @@ def cooled_place(place: dict[str, Any], cooling: Cooling) -> dict[str, Any]:
             for name, link in changed["links"].items()
         }
     if isinstance(cooling.heatsink, str):
-        for kind, added in _heatsink_of(_plain(load_enclosure(cooling.heatsink))).items():
+        for kind, added in _heatsink_of(_plain(catalog.load_enclosure(cooling.heatsink))).items():
             changed[kind] = {**added, **changed.get(kind, {})}
     elif cooling.heatsink is not None:
         sink = {"between": ["board", "air"], "k_per_w": cooling.heatsink}
@@ -433,7 +436,7 @@ def core_of(
 
     Raises ValueError for a drive that cannot be there.
     """
-    is_filled = not any(one.writes for one in steps if isinstance(one, WorkloadStep))
+    is_filled = not any(one.writes for one in steps if isinstance(one, protocol.WorkloadStep))
     # what was written long ago has left the cache
     spec = {key: table for key, table in drive.items() if not (is_filled and key == "cache")}
     core = Core(json.dumps(spec), json.dumps(place), seed)
@@ -456,7 +459,11 @@ class _Unheated:
     """The exact engine in a place where nothing gets warm, with everything permitted."""
 
     def __init__(
-        self, subject: Twin | Drive, drive: Drive, place: dict[str, Any], steps: Sequence[Before]
+        self,
+        subject: Twin | catalog.Drive,
+        drive: catalog.Drive,
+        place: dict[str, Any],
+        steps: Sequence[Before],
     ) -> None:
         still = {"air_c": 20.0, "links": {"air": {"between": ["board", "air"], "k_per_w": 1.0}}}
         host = {key: value for key, value in place.items() if key.startswith(("host", "link_"))}
@@ -471,17 +478,17 @@ class _Unheated:
 
     def before(self, step: Before) -> DemandSeries | float:
         """Take a step; return what it asks for, or for how long it asks for nothing."""
-        if isinstance(step, WorkloadStep):
+        if isinstance(step, protocol.WorkloadStep):
             return self.run(step)
         began_s = self._core.t_s
-        if isinstance(step, Purge):
+        if isinstance(step, protocol.Purge):
             self._core.purge()
             _finish(self._core)
         else:
             self._core.advance(max(step.duration_s, 1.0), 60.0)
         return max(self._core.t_s - began_s, 1.0)
 
-    def run(self, step: WorkloadStep, duration_s: float | None = None) -> DemandSeries:
+    def run(self, step: protocol.WorkloadStep, duration_s: float | None = None) -> DemandSeries:
         """Run a step for so long, or to its end; return its parts."""
         loads = json.loads(workloads_json(step, self._user_bytes))
         if duration_s is not None:
@@ -512,7 +519,7 @@ class _Unheated:
         merged = list(_merged(parts))
         return self._asked(step, {key: np.array([one[key] for one in merged]) for key in merged[0]})
 
-    def _asked(self, step: WorkloadStep, parts: dict[str, Any]) -> DemandSeries:
+    def _asked(self, step: protocol.WorkloadStep, parts: dict[str, Any]) -> DemandSeries:
         dt_s, mb_s = parts.pop("dt_s"), parts.pop("mb_s")
         wanted_mb_s, seen_mb_s = _wanted_mb_s(step), self._seen_mb_s(step)
         # a twin of another class moves as much as it was seen to
@@ -527,7 +534,7 @@ class _Unheated:
             dt_s / factor, mb_s * factor, self._speeds.share_of(work), least_share, work
         )
 
-    def _seen_mb_s(self, step: WorkloadStep) -> float | None:
+    def _seen_mb_s(self, step: protocol.WorkloadStep) -> float | None:
         """What a twin was seen to move of such a load at full speed; None if nothing is known."""
         if not isinstance(self._subject, Twin) or len(step.workloads) > 1:
             return None
@@ -536,7 +543,7 @@ class _Unheated:
         return seen.get(step.workloads[0].rw) or None
 
 
-def _wanted_mb_s(step: WorkloadStep) -> float:
+def _wanted_mb_s(step: protocol.WorkloadStep) -> float:
     """The rate that a load is held to; infinite if it takes all it can get."""
     return sum(
         min(load.rate or np.inf, (load.rate_iops or np.inf) * load.bs)

@@ -12,7 +12,7 @@ from heatsoak.analysis.judge import judge
 from heatsoak.errors import HeatsoakError, UsageError
 from heatsoak.importer import open_all
 from heatsoak.recording import Recording
-from heatsoak.twin.readings import GRID_S, MAX_S, Array, commands_of, is_heat, rates_of, span_of
+from heatsoak.twin import readings
 from heatsoak.words import amount_text, duration_text
 
 #: A controller takes some seconds to warm: heat cannot show in less.
@@ -37,10 +37,10 @@ class Demand:
     """
 
     name: str
-    read_mb_s: Array
-    write_mb_s: Array
-    read_iops: Array
-    write_iops: Array
+    read_mb_s: readings.Array
+    write_mb_s: readings.Array
+    read_iops: readings.Array
+    write_iops: readings.Array
     is_recorded: bool = False
     model: str | None = None
     held_s: float = 0.0
@@ -139,14 +139,14 @@ def _of_trace(trace: Trace, path: Path) -> Demand:
         if len(taken["op"]) == 0:
             break
         at_s = taken["at_ns"] / 1e9
-        is_cut = bool(at_s[-1] > MAX_S)
-        inside = at_s <= MAX_S
+        is_cut = bool(at_s[-1] > readings.MAX_S)
+        inside = at_s <= readings.MAX_S
         end_s = max(end_s, float(at_s[inside].max(initial=0.0)))
-        longer = max(int(end_s / GRID_S) + 1 - totals.shape[2], 0)
+        longer = max(int(end_s / readings.GRID_S) + 1 - totals.shape[2], 0)
         totals = np.pad(totals, ((0, 0), (0, 0), (0, longer)))
         for index, op in enumerate((_READ, _WRITE)):
             of = inside & (taken["op"] == op)
-            seconds = (at_s[of] / GRID_S).astype(np.int64)
+            seconds = (at_s[of] / readings.GRID_S).astype(np.int64)
             for row, weights in enumerate((taken["bytes"][of] / 1e6, None)):
                 totals[index, row] += np.bincount(seconds, weights, totals.shape[2])
         if is_cut:
@@ -174,12 +174,14 @@ def demand_of_recording(recording: Recording) -> Demand:
     """
     name = recording.path_text
     samples = recording.samples().sort("t_s")
-    first_s, last_s = span_of(samples)
-    is_cut = last_s - first_s > MAX_S
-    edges = np.arange(first_s, min(last_s, first_s + MAX_S) + GRID_S / 2, GRID_S)
+    first_s, last_s = readings.span_of(samples)
+    is_cut = last_s - first_s > readings.MAX_S
+    edges = np.arange(
+        first_s, min(last_s, first_s + readings.MAX_S) + readings.GRID_S / 2, readings.GRID_S
+    )
     if len(edges) < 2:
         raise UsageError(f"{name}: takes no time, and heat does not show in less than {_LEAST_S} s")
-    rates = rates_of(samples, edges)
+    rates = readings.rates_of(samples, edges)
     if rates is None:
         has_rates = any(
             samples[column].count() > 0
@@ -196,8 +198,8 @@ def demand_of_recording(recording: Recording) -> Demand:
         name=Path(name).name,
         read_mb_s=read,
         write_mb_s=write,
-        read_iops=commands_of(samples, "read_iops", edges, read),
-        write_iops=commands_of(samples, "write_iops", edges, write),
+        read_iops=readings.commands_of(samples, "read_iops", edges, read),
+        write_iops=readings.commands_of(samples, "write_iops", edges, write),
         is_recorded=True,
         model=recording.meta.drive.get("model"),
         held_s=_held_s(recording),
@@ -211,7 +213,7 @@ def _held_s(recording: Recording) -> float:
         episode.end_s - episode.onset_s
         for step in judge(recording).steps
         for episode in step.episodes
-        if is_heat(episode)
+        if readings.is_heat(episode)
     )
 
 
@@ -223,4 +225,4 @@ def _remarks(columns: list[str], *, is_cut: bool) -> Iterator[str]:
 
 
 def _only_the_first() -> str:
-    return f"only its first {duration_text(MAX_S)} are looked at"
+    return f"only its first {duration_text(readings.MAX_S)} are looked at"

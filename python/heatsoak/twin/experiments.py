@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from heatsoak import words
 from heatsoak.analysis.sensors.readings import Stretch
+from heatsoak.twin import readings
 from heatsoak.twin.intervals import gradients_of
 from heatsoak.twin.model import SENSOR
 from heatsoak.twin.problem import Problem, Solution
-from heatsoak.twin.readings import GRID_S, ONSET_SD_S, Array, MeasuredRecording, Onset, bins_of
 from heatsoak.twin.twin import Z90, Brings, Experiment, Load, Part, Twin
-from heatsoak.words import amount_text, duration_text, listed, number_text, share_text, temp_text
 
 #: A run that makes all intervals together less than a third narrower is not worth proposing.
 _LEAST_BITS = 0.5
@@ -65,11 +65,11 @@ def propose(twin: Twin, solution: Solution) -> list[Experiment]:
     return sorted(found, key=lambda one: -one.bits)
 
 
-def _spread(gradients: Array, covariance: Array) -> Array:
+def _spread(gradients: readings.Array, covariance: readings.Array) -> readings.Array:
     return np.asarray(gradients @ covariance @ gradients.T)
 
 
-def _experiment(plan: _Plan, bits: float, now: Array, then: Array) -> Experiment:
+def _experiment(plan: _Plan, bits: float, now: readings.Array, then: readings.Array) -> Experiment:
     halves = (Z90 * np.sqrt(np.diag(one)) for one in (now, then))
     brings = [
         Brings(quantity=quantity, unit=unit, now=factor * x, then=factor * y)
@@ -89,19 +89,19 @@ def _experiment(plan: _Plan, bits: float, now: Array, then: Array) -> Experiment
 
 def _answer(plan: _Plan, brings: Sequence[Brings]) -> str:
     parts = [
-        f"{duration_text(part.duration_s)} "
-        + ("of rest" if not part.share else f"at {share_text(part.share)} of full load")
+        f"{words.duration_text(part.duration_s)} "
+        + ("of rest" if not part.share else f"at {words.share_text(part.share)} of full load")
         for part in plan.parts
     ]
-    what = listed(parts)
+    what = words.listed(parts)
     if plan.tmt1_c:
-        what += f", with TMT1 at {listed([*map(temp_text, plan.tmt1_c)])} in turn"
+        what += f", with TMT1 at {words.listed([*map(words.temp_text, plan.tmt1_c)])} in turn"
     if plan.has_power:
         what += ", with its power recorded"
     most = max(brings, key=lambda one: one.now / one.then)
     return (
-        f"{what}: {most.quantity} would be known within {amount_text(most.then, most.unit, 2)} "
-        f"instead of {number_text(most.now, 2)}"
+        f"{what}: {most.quantity} would be known within "
+        f"{words.amount_text(most.then, most.unit, 2)} instead of {words.number_text(most.now, 2)}"
     )
 
 
@@ -133,7 +133,7 @@ def _plans(twin: Twin, solution: Solution) -> Iterator[_Plan]:
             yield _Plan("tmt-steps", (rest, full), taken)
 
 
-def _after(plan: _Plan, twin: Twin, solution: Solution) -> Array:
+def _after(plan: _Plan, twin: Twin, solution: Solution) -> readings.Array:
     """Return the covariance of the fit's parameters once a plan's logs are there as well."""
     logs = [_log(plan, twin, solution, tmt1_c) for tmt1_c in plan.tmt1_c or (None,)]
     known = solution.problem
@@ -152,7 +152,9 @@ def _after(plan: _Plan, twin: Twin, solution: Solution) -> Array:
     return np.asarray(np.linalg.inv(information)[np.ix_(old, old)])
 
 
-def _log(plan: _Plan, twin: Twin, solution: Solution, tmt1_c: float | None) -> MeasuredRecording:
+def _log(
+    plan: _Plan, twin: Twin, solution: Solution, tmt1_c: float | None
+) -> readings.MeasuredRecording:
     """What a plan's log would hold, if the twin is the drive."""
     values = dict(solution.values)
     if tmt1_c is not None:
@@ -160,12 +162,12 @@ def _log(plan: _Plan, twin: Twin, solution: Solution, tmt1_c: float | None) -> M
     place, full = twin.places[0], twin.full_load.alone
     known = solution.problem
     lumped = known.model.lumped(values, place, governed=True)
-    shares: list[Array] = []
+    shares: list[readings.Array] = []
     onsets, steps, free, changes = [], {}, [], []
     now_s = 0.0
     for part in plan.parts:
         end_s = now_s + part.duration_s
-        seconds = round(part.duration_s / GRID_S)
+        seconds = round(part.duration_s / readings.GRID_S)
         asked = full.asked(known.model.base, part.share, seconds)
         served = asked.serve(lumped, seconds)
         shares.append(served["mb_s"] / (full.read_mb_s + full.write_mb_s))
@@ -173,16 +175,16 @@ def _log(plan: _Plan, twin: Twin, solution: Solution, tmt1_c: float | None) -> M
         if part.share:
             steps[f"{part.share:.0%}"] = Stretch(now_s, end_s)
             slowed = served["governed_c"] >= served["begins_c"]
-            onset_s = now_s + GRID_S * float(np.argmax(slowed))
+            onset_s = now_s + readings.GRID_S * float(np.argmax(slowed))
             if not slowed.any():
                 free.append(Stretch(now_s, end_s))
             elif onset_s > now_s:  # else it was held from the start
-                onsets.append(Onset(onset_s, ONSET_SD_S, part.share == 1, end_s))
+                onsets.append(readings.Onset(onset_s, readings.ONSET_SD_S, part.share == 1, end_s))
                 changes.append(onset_s)
         now_s = end_s
     share = np.concatenate(shares)
-    t_s = np.arange(1.0, len(share) + 1) * GRID_S
-    log = MeasuredRecording(
+    t_s = np.arange(1.0, len(share) + 1) * readings.GRID_S
+    log = readings.MeasuredRecording(
         path=plan.name,
         place=place,
         model=None,
@@ -198,7 +200,7 @@ def _log(plan: _Plan, twin: Twin, solution: Solution, tmt1_c: float | None) -> M
         reading_t_s=t_s,
         reading_c=np.zeros(len(t_s)),  # only derivatives count
         step_c=1.0,
-        bins=bins_of(t_s, sorted(changes)),
+        bins=readings.bins_of(t_s, sorted(changes)),
         onsets=onsets,
         steps=steps,
         free=free,

@@ -6,17 +6,17 @@ from itertools import combinations
 
 import numpy as np
 
+from heatsoak import catalog
 from heatsoak.analysis import analyze
-from heatsoak.catalog import Drive, like, load_drive
 from heatsoak.errors import UsageError
 from heatsoak.recording import Recording
+from heatsoak.twin import readings
 from heatsoak.twin.asked import RateBounds
 from heatsoak.twin.experiments import propose
 from heatsoak.twin.intervals import estimates_of, fitted_parameter
 from heatsoak.twin.model import Nodes, ThermalModel, limit_c_of
 from heatsoak.twin.own_log import OwnStep, held_shares, misfit, predict_own_log
 from heatsoak.twin.problem import Problem, Solution, fastest_mb_s, solve
-from heatsoak.twin.readings import Array, MeasuredRecording, measure, unlike
 from heatsoak.twin.shown import Shown, Tables, laws
 from heatsoak.twin.told import answer, told
 from heatsoak.twin.twin import FittedRecording, Load, Twin, Uncertainty
@@ -34,26 +34,26 @@ _NONE = 1e6
 _CLASSES = ("samsung-850-pro-512", "samsung-950-pro-512", "pcie4-tlc-1tb", "pcie5-tlc-2tb")
 
 
-def choose_base(measured: Sequence[MeasuredRecording], model: str | None) -> Drive:
+def choose_base(measured: Sequence[readings.MeasuredRecording], model: str | None) -> catalog.Drive:
     """Return the catalog's drive that is most like a measured one.
 
     The one of its model if there is one, else the slowest class whose drives are as fast.
     """
-    named = like(model) if model else None
+    named = catalog.like(model) if model else None
     if named is not None and named.kind == "model":
         return named.drive
     read, write = fastest_mb_s(measured)
 
-    def rated_mb_s(drive: Drive) -> tuple[float, float]:
+    def rated_mb_s(drive: catalog.Drive) -> tuple[float, float]:
         return drive.read_mb_s, drive.write_mb_s
 
     # no drive is faster than its class, while any load may be slower
-    classes = sorted(map(load_drive, _CLASSES), key=rated_mb_s)
+    classes = sorted(map(catalog.load_drive, _CLASSES), key=rated_mb_s)
     able = (d for d in classes if 1.2 * d.read_mb_s >= read and 1.2 * d.write_mb_s >= write)
     return next(able, classes[-1])
 
 
-def read_all(recordings: Iterable[Recording]) -> list[MeasuredRecording]:
+def read_all(recordings: Iterable[Recording]) -> list[readings.MeasuredRecording]:
     """Return what recordings tell; raises UsageError as `measure`, and for several drives."""
     opened = list(recordings)
     if not opened:
@@ -69,11 +69,11 @@ def read_all(recordings: Iterable[Recording]) -> list[MeasuredRecording]:
             )
     findings = analyze(opened)
     measured = [
-        measure(recording, found)
+        readings.measure(recording, found)
         for recording, found in zip(opened, findings.recordings, strict=True)
     ]
     for first, second in combinations(measured, 2):
-        if (differ := unlike(first.identity, second.identity)) is not None:
+        if (differ := readings.unlike(first.identity, second.identity)) is not None:
             raise UsageError(
                 f"{first.path} and {second.path} are of two drives ({differ[0]} and {differ[1]}): "
                 "a twin is of one"
@@ -125,7 +125,9 @@ def _usual_or_likelier(found: Sequence[HeldSolution]) -> HeldSolution:
     return likeliest if likeliest.score > found[0].score + _STRONG else found[0]
 
 
-def best(base: Drive, measured: Sequence[MeasuredRecording], full: Load) -> HeldSolution:
+def best(
+    base: catalog.Drive, measured: Sequence[readings.MeasuredRecording], full: Load
+) -> HeldSolution:
     """Return the solution of the smallest network that explains the recordings.
 
     Raises UsageError where no drive that can be does.
@@ -144,7 +146,7 @@ def best(base: Drive, measured: Sequence[MeasuredRecording], full: Load) -> Held
     return _usual_or_likelier(found)
 
 
-def _start(problem: Problem, found: Sequence[HeldSolution]) -> Array | None:
+def _start(problem: Problem, found: Sequence[HeldSolution]) -> readings.Array | None:
     """Where a network is looked for first: at what the usual one found of the same parameters."""
     if not found:
         return None
@@ -153,7 +155,7 @@ def _start(problem: Problem, found: Sequence[HeldSolution]) -> Array | None:
     return np.asarray([known.get(parameter.name, 0.0) for parameter in problem.parameters])
 
 
-def fit(recordings: Iterable[Recording], base: Drive | None = None) -> Twin:
+def fit(recordings: Iterable[Recording], base: catalog.Drive | None = None) -> Twin:
     """Return the twin of the drive that `recordings` are of.
 
     One run or several, in one place or several: recordings with the same conditions of cooling
@@ -219,7 +221,7 @@ def twin_of(held: HeldSolution, shown: Shown, full: Load, model: str | None = No
     return twin.model_copy(update={"experiments": propose(twin, solution)})
 
 
-def _full_load(measured: Sequence[MeasuredRecording]) -> Load:
+def _full_load(measured: Sequence[readings.MeasuredRecording]) -> Load:
     """The fastest reads and the fastest writes before anything held them back; 0 of none."""
     found = dict.fromkeys(Load.model_fields, 0.0)
     for one in measured:

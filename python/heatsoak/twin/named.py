@@ -2,13 +2,12 @@
 
 from pathlib import Path, PureWindowsPath
 
-from heatsoak.catalog import Drive, load_drive, load_enclosure
+from heatsoak import catalog, protocol
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.protocol import Pause, Protocol, Purge, WorkloadStep, bundled, load
 from heatsoak.toml import toml_file
+from heatsoak.twin import twin
 from heatsoak.twin.case import Before
 from heatsoak.twin.demand import Demand, demand_of
-from heatsoak.twin.twin import Experiment, Load, Twin
 from heatsoak.units import MB
 
 #: Loads by a word of fio's, as reviewers run them.
@@ -19,24 +18,24 @@ _PROTOCOLS = (".toml", ".fio", ".job", ".ini")
 USUAL_S = 600.0
 
 
-def subject_of(text: str) -> Twin | Drive:
+def subject_of(text: str) -> twin.Twin | catalog.Drive:
     """A twin's file, or a drive: the catalog's or the user's own, also as ``run --on`` has it."""
     path = Path(text)
     if path.suffix == ".toml" and path.is_file() and "uncertainty" in toml_file(path):
-        return Twin.load(path)
+        return twin.Twin.load(path)
     if path.is_dir():
         raise UsageError(f"{text}: is no twin: heatsoak fit {text} -o twin.toml makes one of it")
     if path.is_file():
-        return load_drive(text)
+        return catalog.load_drive(text)
     name, at, place = text.removeprefix("sim:").partition("@")
-    drive = load_drive(name)
-    return drive.model_copy(update={"enclosure": load_enclosure(place).id}) if at else drive
+    drive = catalog.load_drive(name)
+    return drive.model_copy(update={"enclosure": catalog.load_enclosure(place).id}) if at else drive
 
 
-def workload_of(text: str) -> tuple[WorkloadStep | Demand, list[Before]]:
+def workload_of(text: str) -> tuple[protocol.WorkloadStep | Demand, list[Before]]:
     """A load as :func:`step_of` has it, or what a trace, a recording or a log asks for."""
     path = Path(text)
-    is_known = text in WORDS or text in bundled() or path.suffix in _PROTOCOLS
+    is_known = text in WORDS or text in protocol.bundled() or path.suffix in _PROTOCOLS
     if is_known or not path.exists():
         return step_of(text)
     return demand_of(path), []
@@ -53,14 +52,14 @@ def heatsink_of(text: str) -> str | float:
     return k_per_w
 
 
-def length_s(workload: WorkloadStep | Demand) -> float:
+def length_s(workload: protocol.WorkloadStep | Demand) -> float:
     """How long a workload is that nobody said it of."""
     if isinstance(workload, Demand):
         return float(workload.seconds)
     return workload.runtime_s or USUAL_S
 
 
-def protocol_of(experiment: Experiment, full: Load) -> Protocol:
+def protocol_of(experiment: twin.Experiment, full: twin.Load) -> protocol.Protocol:
     """Return a proposed run as a protocol; `full` is the drive's full load."""
     rw, mb_s = max(("read", full.read_mb_s), ("write", full.write_mb_s), key=lambda of: of[1])
     steps: list[dict[str, object]] = []
@@ -80,7 +79,7 @@ def protocol_of(experiment: Experiment, full: Load) -> Protocol:
     )
     title = f"What would tell most of the drive: {experiment.name}"
     said = {"name": experiment.name, "title": title, "steps": steps, **axes}
-    return Protocol.model_validate(said)
+    return protocol.Protocol.model_validate(said)
 
 
 def _protocol_and_step(text: str) -> tuple[str, str]:
@@ -90,20 +89,24 @@ def _protocol_and_step(text: str) -> tuple[str, str]:
     return text[:start] + name, wanted
 
 
-def step_of(text: str) -> tuple[WorkloadStep, list[Before]]:
+def step_of(text: str) -> tuple[protocol.WorkloadStep, list[Before]]:
     """A load, and what its protocol does before it if nothing falls: loads, pauses, purges."""
     if text in WORDS:
         words = {"name": text, "rw": text, "bs": WORDS[text], "iodepth": 32, "runtime": USUAL_S}
-        return WorkloadStep.model_validate(words), []
+        return protocol.WorkloadStep.model_validate(words), []
     name, wanted = (text, "") if Path(text).exists() else _protocol_and_step(text)
-    if name not in bundled() and not Path(name).exists():
-        near = suggestion(name, [*WORDS, *bundled()])
+    if name not in protocol.bundled() and not Path(name).exists():
+        near = suggestion(name, [*WORDS, *protocol.bundled()])
         raise UsageError(
             f"{text}: is no load{near}: {', '.join(WORDS)}, PROTOCOL[:STEP], or the file of a "
             "trace or recording"
         )
-    steps = [one for one in load(name).steps if isinstance(one, WorkloadStep | Pause | Purge)]
-    known = [one for one in steps if isinstance(one, WorkloadStep) and one.is_judged]
+    steps = [
+        one
+        for one in protocol.load(name).steps
+        if isinstance(one, protocol.WorkloadStep | protocol.Pause | protocol.Purge)
+    ]
+    known = [one for one in steps if isinstance(one, protocol.WorkloadStep) and one.is_judged]
     if not known:
         raise UsageError(f"{text}: has no step with a workload of one drive")
     found = [one for one in known if one.name == wanted] if wanted else known

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsoak import words
 from heatsoak.catalog import Drive
 from heatsoak.catalog.specs import Strict
 from heatsoak.twin.asked import DemandSeries, RateBounds, means_over, work_of
 from heatsoak.twin.model import METER, ThermalModel, Values, air_above_k, limit_c_of
 from heatsoak.twin.readings import Array, MeasuredRecording
 from heatsoak.twin.shown import MEAN_S
-from heatsoak.words import duration_text, number_text, rate_text, temp_text
 
 #: What is moved.
 RATES = ("read_mb_s", "write_mb_s", "read_iops", "write_iops")
@@ -77,20 +77,20 @@ class OwnStep(Strict):
             assert self.mb_s is not None
             assert self.twin_mb_s is not None
             yield (
-                f"'{self.step}' moved {rate_text(self.mb_s[0])} once it throttled, the twin "
-                f"{number_text(self.twin_mb_s[0])}"
+                f"'{self.step}' moved {words.rate_text(self.mb_s[0])} once it throttled, the twin "
+                f"{words.number_text(self.twin_mb_s[0])}"
             )
         elif abs(self.twin_hottest_c - self.hottest_c) > HOTTEST_K:
             yield (
-                f"'{self.step}' reached {temp_text(self.hottest_c)}, the twin "
-                f"{temp_text(self.twin_hottest_c)}"
+                f"'{self.step}' reached {words.temp_text(self.hottest_c)}, the twin "
+                f"{words.temp_text(self.twin_hottest_c)}"
             )
 
 
 def _after(onset_s: float | None, duration_s: float) -> str:
     if onset_s is None:
-        return f"not in its {duration_text(duration_s)}"
-    return f"after {duration_text(onset_s)}"
+        return f"not in its {words.duration_text(duration_s)}"
+    return f"after {words.duration_text(onset_s)}"
 
 
 def held_shares(base: Drive, measured: Iterable[MeasuredRecording], full: RateBounds) -> Array:

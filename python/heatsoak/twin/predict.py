@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 
+from heatsoak import ranges, words
 from heatsoak.catalog import Drive
 from heatsoak.errors import UsageError
 from heatsoak.protocol import WorkloadStep
-from heatsoak.ranges import FITTED_LEVEL, Range, tails
 from heatsoak.twin.asked import BUFFERED_S
 from heatsoak.twin.case import (
     AIR_K,
@@ -25,31 +25,18 @@ from heatsoak.twin.case import (
 )
 from heatsoak.twin.demand import Demand
 from heatsoak.twin.twin import Twin
-from heatsoak.words import (
-    amount_text,
-    duration_text,
-    interval_text,
-    kelvin_text,
-    number_text,
-    percent_text,
-    range_text,
-    rate_text,
-    seconds_text,
-    share_text,
-    temp_text,
-)
 
 #: What is less likely is not said to happen, and what is likelier is said without a probability.
 _UNLIKELY, _SURE = 0.05, 0.95
 
 
-def _three(of: Range) -> list[float]:
+def _three(of: ranges.Range) -> list[float]:
     return [of.low, of.mid, of.high]
 
 
 #: Of likely drives, with 90 %; in JSON low, middle and high.
 Likely = Annotated[
-    Range,
+    ranges.Range,
     PlainSerializer(_three, return_type=Annotated[list[float], Field(min_length=3, max_length=3)]),
 ]
 
@@ -160,7 +147,7 @@ def told(case: WorkloadCase, cooling: Cooling, holds_mb_s: float | None = None) 
     outcomes = list(case.outcomes(cooling, holds_mb_s or 0.0))
     throttles = slowed_in(outcomes)
 
-    def of_slowed(name: str) -> Range | None:
+    def of_slowed(name: str) -> ranges.Range | None:
         return _range([getattr(one, name) for one in outcomes if one.onset_s is not None])
 
     reported = _range([one.reported_c for one in outcomes])
@@ -226,13 +213,13 @@ def warned(subject: Twin | Drive, answer: str) -> str:
     return f"Nobody measured this drive; by {by}: {answer[:1].lower()}{answer[1:]}"
 
 
-def _range(values: Sequence[float]) -> Range | None:
+def _range(values: Sequence[float]) -> ranges.Range | None:
     if not values:
         return None
-    low, high = tails(FITTED_LEVEL)
+    low, high = ranges.tails(ranges.FITTED_LEVEL)
     # by ranks among one more than there are: so many of the next lie within
     low, mid, high = np.quantile(values, (low, 0.5, high), method="weibull").tolist()
-    return Range(low, mid, high, "drives", FITTED_LEVEL).rounded(2)
+    return ranges.Range(low, mid, high, "drives", ranges.FITTED_LEVEL).rounded(2)
 
 
 def _assumed(
@@ -243,21 +230,21 @@ def _assumed(
             yield "nobody measured it: what its data sheet does not tell are figures of its class"
         power, limit_k = spreads_of(subject)
         yield (
-            f"drives of a model and their rooms differ: air by {kelvin_text(AIR_K)}, resistance "
-            f"to it by {share_text(RESISTANCE)}, power by {share_text(power)}, "
-            f"limit by {kelvin_text(limit_k)}"
+            f"drives of a model and their rooms differ: air by {words.kelvin_text(AIR_K)}, "
+            f"resistance to it by {words.share_text(RESISTANCE)}, power by "
+            f"{words.share_text(power)}, limit by {words.kelvin_text(limit_k)}"
         )
     else:
         yield from subject.assumed
     yield "it starts at rest"
     if cooling.airflow_m_s is not None:
-        speed = amount_text(HALVED_AT_M_S, "m/s")
+        speed = words.amount_text(HALVED_AT_M_S, "m/s")
         yield f"moving air of {speed} halves a resistance that nothing is known of"
     if isinstance(workload, WorkloadStep):
         return
     yield (
         "what is held back waits and is served later, and what comes next comes when it came; "
-        f"up to {seconds_text(BUFFERED_S)} of full speed may wait before that counts"
+        f"up to {words.seconds_text(BUFFERED_S)} of full speed may wait before that counts"
     )
     yield (
         "reads come from flash and writes are programmed once: caches and spare area are not "
@@ -268,8 +255,8 @@ def _assumed(
         yield f"it asks for what was moved when it was recorded{of}"
     if workload.held_s > 0:
         yield (
-            f"heat held the recorded drive back for {duration_text(workload.held_s)}: what it "
-            "moved then is the least that was asked of it"
+            f"heat held the recorded drive back for {words.duration_text(workload.held_s)}: what it"
+            " moved then is the least that was asked of it"
         )
     yield from workload.remarks
 
@@ -277,12 +264,13 @@ def _assumed(
 def _answer_of_demand(found: Prediction, demand: Demand) -> str:
     held = found.held
     assert held is not None
-    length = duration_text(found.duration_s)
+    length = words.duration_text(found.duration_s)
     what = f"what {demand.name} does in {length}"
     if found.throttles < _UNLIKELY or found.onset_s is None:
         return (
-            f"Heat does not slow {what}: its governor sees {temp_text(found.hidden_temp_c.mid)} at "
-            f"most, of a limit of {temp_text(held.limit_c)}.{demand.doubt}"
+            f"Heat does not slow {what}: its governor sees "
+            f"{words.temp_text(found.hidden_temp_c.mid)} at most, of a limit of "
+            f"{words.temp_text(held.limit_c)}.{demand.doubt}"
         )
     assert held.times is not None
     assert held.held_s is not None
@@ -291,27 +279,32 @@ def _answer_of_demand(found: Prediction, demand: Demand) -> str:
     times = round(held.times.mid)
     often = "once" if times == 1 else f"{times} times"
     how = (
-        f"first after {_onset_text(found.onset_s)}, "
-        f"{often}, for {duration_text(held.held_s.mid)} in all; up to "
-        f"{amount_text(held.waiting_gb.mid, 'GB', 2)} wait, and {percent_text(held.late_pct.mid)} "
-        f"of its GB come late"
+        f"first after {_onset_text(found.onset_s)}, {often}, for "
+        f"{words.duration_text(held.held_s.mid)} in all; up to "
+        f"{words.amount_text(held.waiting_gb.mid, 'GB', 2)} wait, and "
+        f"{words.percent_text(held.late_pct.mid)} of its GB come late"
     )
     if found.throttles < 0.5:
-        surely = f"Heat probably does not slow {what} ({share_text(1 - found.throttles)} likely)"
+        surely = (
+            f"Heat probably does not slow {what} ({words.share_text(1 - found.throttles)} likely)"
+        )
         return f"{surely}; if it does, {how}.{demand.doubt}"
-    sure = "" if found.throttles >= _SURE else f", {share_text(found.throttles)} likely"
+    sure = "" if found.throttles >= _SURE else f", {words.share_text(found.throttles)} likely"
     return f"Heat slows {what}{sure}: {how}.{demand.doubt}"
 
 
-def _onset_text(onset_s: Range) -> str:
-    return f"{duration_text(onset_s.mid)} ({interval_text(onset_s, 's', 1)})"
+def _onset_text(onset_s: ranges.Range) -> str:
+    return f"{words.duration_text(onset_s.mid)} ({words.interval_text(onset_s, 's', 1)})"
 
 
 def _answer(found: Prediction, holds_mb_s: float | None) -> str:
-    length = duration_text(found.duration_s)
-    hottest = f"{range_text(found.max_reported_temp_c, 'C')} by its own sensor at most"
+    length = words.duration_text(found.duration_s)
+    hottest = f"{words.range_text(found.max_reported_temp_c, 'C')} by its own sensor at most"
     if found.holds is not None and holds_mb_s is not None:
-        start = f"{share_text(found.holds)} likely to hold {rate_text(holds_mb_s)} for {length}. "
+        start = (
+            f"{words.share_text(found.holds)} likely to hold {words.rate_text(holds_mb_s)} for "
+            f"{length}. "
+        )
     else:
         start = ""
     if found.throttles < _UNLIKELY or found.onset_s is None:
@@ -320,17 +313,20 @@ def _answer(found: Prediction, holds_mb_s: float | None) -> str:
         assert found.depth_pct is not None
         assert found.throttled_mb_s is not None
         left_mb_s = found.throttled_mb_s.mid
-        become = f"{rate_text(found.full_mb_s, 1)} become {number_text(left_mb_s, 1)}"
+        become = f"{words.rate_text(found.full_mb_s, 1)} become {words.number_text(left_mb_s, 1)}"
         if left_mb_s == 0:
             become = "then it is so hot that it shuts itself down"
         how = f"after {_onset_text(found.onset_s)}: {become}; {hottest}."
         if found.throttles < 0.5:
             surely = (
-                f"Probably does not throttle in {length} ({share_text(1 - found.throttles)} likely)"
+                f"Probably does not throttle in {length} ({words.share_text(1 - found.throttles)} "
+                "likely)"
             )
             said = f"{surely}; if it does, {how}"
         else:
-            sure = "" if found.throttles >= _SURE else f"{share_text(found.throttles)} likely, "
+            sure = (
+                "" if found.throttles >= _SURE else f"{words.share_text(found.throttles)} likely, "
+            )
             said = f"Throttles, {sure}{how}" if sure else f"Throttles {how}"
     if found.cliff is not None:
         said += f" {found.cliff.sentence}"

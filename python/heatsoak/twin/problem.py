@@ -7,28 +7,8 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from heatsoak.catalog import Drive
+from heatsoak.twin import model
 from heatsoak.twin.likelihood import Likelihood, Noise, estimate_noise, first_noise
-from heatsoak.twin.model import (
-    DENSE,
-    LIMITS,
-    METER,
-    METER_PRIOR,
-    TMT_OFFSET,
-    TMT_PRIOR,
-    Nodes,
-    Prior,
-    TemperatureCourse,
-    ThermalModel,
-    dense_prior,
-    drive_priors,
-    fixed_parameters,
-    limit_c_of,
-    neighbour_priors,
-    place_priors,
-    room_name,
-    slopes_of,
-    start_prior,
-)
 from heatsoak.twin.readings import Array, MeasuredRecording
 
 #: Steps of derivatives, in spreads: small beside what matters, large beside rounding.
@@ -48,7 +28,7 @@ class Parameter:
     """A fitted parameter; `place` or `recording` where it is not the drive's own."""
 
     name: str
-    prior: Prior
+    prior: model.Prior
     place: str | None = None
     recording: int | None = None
 
@@ -69,17 +49,19 @@ class Parameter:
 class Problem:
     """Recordings and a network: residuals and their derivatives by standardized parameters."""
 
-    def __init__(self, base: Drive, nodes: Nodes, measured: Sequence[MeasuredRecording]) -> None:
-        self.model = ThermalModel(base, nodes)
+    def __init__(
+        self, base: Drive, nodes: model.Nodes, measured: Sequence[MeasuredRecording]
+    ) -> None:
+        self.model = model.ThermalModel(base, nodes)
         self.measured = list(measured)
         self.rooms_c = rooms_of(self.measured)
         self.parameters = _parameters(base, nodes, self.measured, self.rooms_c)
         self._fixed = {
-            **fixed_parameters(nodes),
-            **{room_name(place): room_c for place, room_c in self.rooms_c.items()},
+            **model.fixed_parameters(nodes),
+            **{model.room_name(place): room_c for place, room_c in self.rooms_c.items()},
         }
         self.likelihoods = [Likelihood(one, first_noise(one.step_c)) for one in self.measured]
-        self._last: dict[int, tuple[tuple[float, ...], TemperatureCourse]] = {}
+        self._last: dict[int, tuple[tuple[float, ...], model.TemperatureCourse]] = {}
 
     def set_noise(self, noise: Noise) -> None:
         """Take readings to have this noise."""
@@ -90,11 +72,11 @@ class Problem:
         fitted = {p.name: p.prior.value(float(x)) for p, x in zip(self.parameters, u, strict=True)}
         return {**self._fixed, **fitted}
 
-    def course(self, u: Array, index: int) -> TemperatureCourse:
+    def course(self, u: Array, index: int) -> model.TemperatureCourse:
         """Return what the model makes of recording `index`; ValueError where it cannot be."""
         values = self.values(u)
         # no limit changes what a recording does
-        key = tuple(value for name, value in values.items() if name not in LIMITS)
+        key = tuple(value for name, value in values.items() if name not in model.LIMITS)
         if self._last.get(index, (None,))[0] != key:
             found = self.model.follow(values, self.measured[index], values[f"start_k@{index}"])
             self._last[index] = (key, found)
@@ -105,8 +87,8 @@ class Problem:
         likelihood = self.likelihoods[index]
         try:
             values = self.values(u)
-            meter_x = values.get(METER, 1.0)
-            limit_c = limit_c_of(values, self.measured[index])
+            meter_x = values.get(model.METER, 1.0)
+            limit_c = model.limit_c_of(values, self.measured[index])
             return likelihood.residuals(self.course(u, index), limit_c, meter_x)
         except ValueError:
             one = self.measured[index]
@@ -138,7 +120,7 @@ class Problem:
     def _slopes(self, u: Array, index: int, of: Callable[[Array, int], Array]) -> Array:
         measured = self.measured[index]
         columns = [i for i, one in enumerate(self.parameters) if one.concerns(index, measured)]
-        return slopes_of(lambda moved: of(moved, index), u, _STEP, columns)
+        return model.slopes_of(lambda moved: of(moved, index), u, _STEP, columns)
 
 
 def rooms_of(measured: Sequence[MeasuredRecording]) -> dict[str, float]:
@@ -151,27 +133,27 @@ def rooms_of(measured: Sequence[MeasuredRecording]) -> dict[str, float]:
 
 
 def _parameters(
-    base: Drive, nodes: Nodes, measured: list[MeasuredRecording], rooms_c: dict[str, float]
+    base: Drive, nodes: model.Nodes, measured: list[MeasuredRecording], rooms_c: dict[str, float]
 ) -> list[Parameter]:
-    fixed = fixed_parameters(nodes)
-    priors = drive_priors(base, fastest_mb_s(measured))
+    fixed = model.fixed_parameters(nodes)
+    priors = model.drive_priors(base, fastest_mb_s(measured))
     priors = {name: prior for name, prior in priors.items() if name not in fixed}
     found = [Parameter(name, prior) for name, prior in priors.items()]
     if base.cache is not None and any(one.cache_gb[1] is not None for one in measured):
-        found.append(Parameter(DENSE, dense_prior(base)))
+        found.append(Parameter(model.DENSE, model.dense_prior(base)))
     if any(one.has_power for one in measured):
-        found.append(Parameter(METER, METER_PRIOR))
+        found.append(Parameter(model.METER, model.METER_PRIOR))
     if any(one.tmt1_c is not None for one in measured):
-        found.append(Parameter(TMT_OFFSET, TMT_PRIOR))
+        found.append(Parameter(model.TMT_OFFSET, model.TMT_PRIOR))
     for place in dict.fromkeys(one.place for one in measured):
         neighbours = dict.fromkeys(n for o in measured if o.place == place for n in o.neighbours_c)
         of_place = {
-            **place_priors(rooms_c.get(place), has_mount=nodes == 3),
-            **neighbour_priors(neighbours),
+            **model.place_priors(rooms_c.get(place), has_mount=nodes == 3),
+            **model.neighbour_priors(neighbours),
         }
         found += [Parameter(f"{name}@{place}", p, place=place) for name, p in of_place.items()]
     found += [
-        Parameter(f"start_k@{index}", start_prior(one.fell_k), recording=index)
+        Parameter(f"start_k@{index}", model.start_prior(one.fell_k), recording=index)
         for index, one in enumerate(measured)
     ]
     return found

@@ -7,21 +7,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from heatsoak.analysis import Episode, RecordingFindings, SensorTrust, StepFindings
+from heatsoak import analysis, words
 from heatsoak.analysis.sensors import sense
 from heatsoak.analysis.sensors.readings import Stretch, read_stretches
 from heatsoak.errors import UsageError
 from heatsoak.protocol import WorkloadStep, kind_of_condition
-from heatsoak.recording import Recording
-from heatsoak.recording.columns import (
-    TEMPERATURES,
-    drive_temperatures,
-    is_of_drive,
-    is_of_surroundings,
-    throttle_counters,
-)
+from heatsoak.recording import Recording, columns
 from heatsoak.sensor.nvme import celsius
-from heatsoak.words import duration_text, percent_text, share_text, temp_text
 
 Array = NDArray[np.float64]
 
@@ -229,7 +221,7 @@ def place_of(recording: Recording) -> str:
     return ",".join([*([str(place)] if place is not None else []), *cooling]) or "here"
 
 
-def measure(recording: Recording, findings: RecordingFindings) -> MeasuredRecording:
+def measure(recording: Recording, findings: analysis.RecordingFindings) -> MeasuredRecording:
     """Return what a recording tells; `findings` are the judge's of it.
 
     Raises UsageError where it has no temperatures of the drive, none that can be used, or neither
@@ -271,7 +263,7 @@ def measure(recording: Recording, findings: RecordingFindings) -> MeasuredRecord
         read_iops=commands_of(samples, "read_iops", edges, read),
         write_iops=commands_of(samples, "write_iops", edges, write),
         power_w=_power(samples, edges),
-        sensor=sensor.removeprefix(TEMPERATURES),
+        sensor=sensor.removeprefix(columns.TEMPERATURES),
         reading_t_s=reading_t_s - first_s,
         reading_c=reading_c,
         step_c=trust.step_c if trust is not None and trust.step_c else 0.1,
@@ -304,18 +296,18 @@ def _shifted(one: Stretch, by_s: float) -> Stretch:
     return Stretch(one.start_s + by_s, one.end_s + by_s)
 
 
-def _trust_in(sensor: str, trusts: list[SensorTrust]) -> SensorTrust | None:
-    name = sensor.removeprefix(TEMPERATURES)
+def _trust_in(sensor: str, trusts: list[analysis.SensorTrust]) -> analysis.SensorTrust | None:
+    name = sensor.removeprefix(columns.TEMPERATURES)
     return next((one for one in trusts if one.name == name), None)
 
 
-def _sensor(samples: pl.DataFrame, trusts: list[SensorTrust], name: str) -> str:
+def _sensor(samples: pl.DataFrame, trusts: list[analysis.SensorTrust], name: str) -> str:
     """The drive's temperature that is fitted: the composite, or the one that moved most."""
     known = [
         column
         for column in samples.columns
-        if column.startswith(TEMPERATURES)
-        and is_of_drive(column)
+        if column.startswith(columns.TEMPERATURES)
+        and columns.is_of_drive(column)
         and samples[column].drop_nulls().drop_nans().len() >= _LEAST_READINGS
     ]
     if not known:
@@ -327,14 +319,17 @@ def _sensor(samples: pl.DataFrame, trusts: list[SensorTrust], name: str) -> str:
         trust = _trust_in(column, trusts)
         readings = samples[column].drop_nulls().drop_nans()
         if float(readings.max()) == float(readings.min()):  # type: ignore[arg-type]
-            why = f"'{column.removeprefix(TEMPERATURES)}' never moved from {temp_text(readings[0])}"
+            why = (
+                f"'{column.removeprefix(columns.TEMPERATURES)}' never moved from "
+                f"{words.temp_text(readings[0])}"
+            )
         elif trust is not None and trust.trust == "poor":
             why = f"'{trust.name}': {trust.why}"
         else:
             usable.append(column)
     if not usable:
         raise UsageError(f"{name}: has no temperature that can be used for a fit: {why}")
-    preferred = drive_temperatures(usable)
+    preferred = columns.drive_temperatures(usable)
     spans = {c: float(np.ptp(samples[c].drop_nulls().drop_nans().to_numpy())) for c in preferred}
     return max(spans, key=lambda column: (spans[column], column))
 
@@ -359,7 +354,7 @@ def _on_grid(samples: pl.DataFrame, column: str, edges: Array) -> Array:
 def _room(samples: pl.DataFrame, edges: Array) -> Array | None:
     """The room's temperature over time, where it was recorded."""
     for column in samples.columns:
-        if column.startswith(TEMPERATURES) and is_of_surroundings(column):
+        if column.startswith(columns.TEMPERATURES) and columns.is_of_surroundings(column):
             found = _between(samples, column, edges)
             if found is not None:
                 return found
@@ -373,7 +368,7 @@ def _neighbours(samples: pl.DataFrame, edges: Array) -> dict[str, Array]:
         tracks = [
             track
             for column in samples.columns
-            if column.startswith(f"{TEMPERATURES}{name}")
+            if column.startswith(f"{columns.TEMPERATURES}{name}")
             and (track := _between(samples, column, edges)) is not None
         ]
         moved = max(tracks, key=lambda track: float(np.ptp(track)), default=None)
@@ -526,7 +521,7 @@ def _growing(
 def _counted(samples: pl.DataFrame) -> list[Onset]:
     """When the drive's own counters say that it started to throttle."""
     found = []
-    for column in throttle_counters(samples.columns):
+    for column in columns.throttle_counters(samples.columns):
         if not column.startswith("throttle_count."):
             continue
         rows = samples.select("t_s", column).filter(pl.col(column).is_not_null())
@@ -538,7 +533,7 @@ def _counted(samples: pl.DataFrame) -> list[Onset]:
 
 
 def _onsets(
-    steps: list[StepFindings], stretches: dict[str, Stretch], counted: list[Onset]
+    steps: list[analysis.StepFindings], stretches: dict[str, Stretch], counted: list[Onset]
 ) -> list[Onset]:
     """Onsets of heat, by the drive's counters where there are any."""
     onsets: list[Onset] = []
@@ -569,10 +564,10 @@ def _onsets(
     return onsets
 
 
-def _unexplained(steps: list[StepFindings]) -> list[str]:
+def _unexplained(steps: list[analysis.StepFindings]) -> list[str]:
     return [
-        f"'{step.step}' fell by {percent_text(episode.depth_pct)} after "
-        f"{duration_text(episode.onset_s)}"
+        f"'{step.step}' fell by {words.percent_text(episode.depth_pct)} after "
+        f"{words.duration_text(episode.onset_s)}"
         + (", for a reason left open" if episode.cause == "unknown" else f": {episode.cause}")
         for step in steps
         for episode in step.episodes[:1]
@@ -580,23 +575,23 @@ def _unexplained(steps: list[StepFindings]) -> list[str]:
     ]
 
 
-def _likely(steps: list[StepFindings]) -> list[str]:
+def _likely(steps: list[analysis.StepFindings]) -> list[str]:
     return [
-        f"whether heat made '{step.step}' fall after {duration_text(episode.onset_s)} is left open "
-        f"({share_text(episode.likelihoods['thermal'])} likely)"
+        f"whether heat made '{step.step}' fall after {words.duration_text(episode.onset_s)} is left"
+        f" open ({words.share_text(episode.likelihoods['thermal'])} likely)"
         for step in steps
         for episode in step.episodes[:1]
         if episode.cause == "unknown" and is_heat(episode)
     ]
 
 
-def is_heat(episode: Episode) -> bool:
+def is_heat(episode: analysis.Episode) -> bool:
     """Return whether heat is the cause, or at least likelier than all others together."""
     likely = episode.likelihoods.get("thermal", 0.0)
     return episode.cause == "thermal" or (episode.cause == "unknown" and likely >= _LIKELY)
 
 
-def _fastest(steps: list[StepFindings]) -> dict[str, float]:
+def _fastest(steps: list[analysis.StepFindings]) -> dict[str, float]:
     """The fastest that each workload, or one without its rate limit, ever ran."""
     found: dict[str, float] = {}
     for step in steps:
@@ -610,7 +605,7 @@ def _fastest(steps: list[StepFindings]) -> dict[str, float]:
     }
 
 
-def _free(steps: list[StepFindings], stretches: dict[str, Stretch]) -> list[Stretch]:
+def _free(steps: list[analysis.StepFindings], stretches: dict[str, Stretch]) -> list[Stretch]:
     """Steps at full speed that heat did not slow."""
     fastest = _fastest(steps)
     return [
@@ -625,7 +620,7 @@ def _free(steps: list[StepFindings], stretches: dict[str, Stretch]) -> list[Stre
 
 def _unheld(
     recording: Recording,
-    steps: list[StepFindings],
+    steps: list[analysis.StepFindings],
     stretches: dict[str, Stretch],
     t_s: Array,
     mb_s: Array,
@@ -653,7 +648,7 @@ def _unheld(
 
 
 def _cache_gb(
-    steps: list[StepFindings], unheld: dict[str, Stretch], t_s: Array, write_mb_s: Array
+    steps: list[analysis.StepFindings], unheld: dict[str, Stretch], t_s: Array, write_mb_s: Array
 ) -> tuple[float, float | None]:
     """The most that was written at full speed in one go, and the rate past a full cache."""
     found: list[tuple[float, float | None]] = [(0.0, None)]

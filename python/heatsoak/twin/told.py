@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from heatsoak import words
+from heatsoak.twin import twin
 from heatsoak.twin.readings import Array, MeasuredRecording
-from heatsoak.twin.twin import DerivedQuantity, FittedParameter, FittedRecording
-from heatsoak.words import amount_text, interval_text, kelvin_text, listed, range_text, temp_text
 
 #: Two parameters that move together as closely as this, and are each known less well than
 #: `_LITTLE_LEARNED`, show only in combination.
@@ -54,34 +54,40 @@ _WORDS = {
 }
 
 
-def answer(estimates: list[DerivedQuantity], measured: list[MeasuredRecording]) -> str:
+def answer(estimates: list[twin.DerivedQuantity], measured: list[MeasuredRecording]) -> str:
     """Return the fit's result in a sentence: the limit where it was met, and the cooling."""
     limit = next((e for e in estimates if e.name == "limit_reported_c"), None)
     resistance = next(e for e in estimates if e.name == "air_k_per_w")
     slow = next(e for e in estimates if e.name == "time_constant_s")
     seen_c = max(float(np.max(one.reading_c)) for one in measured)
     if any(one.has_power or one.has_load for one in measured):
-        ends = interval_text(resistance.range)
-        cooling = f"{amount_text(resistance.value, resistance.unit, 2)} to the air ({ends})"
+        ends = words.interval_text(resistance.range)
+        cooling = f"{words.amount_text(resistance.value, resistance.unit, 2)} to the air ({ends})"
     else:
-        cooling = f"time constant {range_text(slow.range, slow.unit)}"
+        cooling = f"time constant {words.range_text(slow.range, slow.unit)}"
     if limit is not None:
-        return f"Throttles at {range_text(limit.range, limit.unit)} by its own sensor; {cooling}."
+        return (
+            f"Throttles at {words.range_text(limit.range, limit.unit)} by its own sensor; "
+            f"{cooling}."
+        )
     if any(one.onsets for one in measured):
         return (
             "Throttled only where the host told it to: its own limit is above "
-            f"{temp_text(seen_c)} by its own sensor; {cooling}."
+            f"{words.temp_text(seen_c)} by its own sensor; {cooling}."
         )
     if any(one.unexplained for one in measured):
         return f"No fall of its throughput is known to be heat: its limit is open; {cooling}."
-    return f"Never throttled: its limit is above {temp_text(seen_c)} by its own sensor; {cooling}."
+    return (
+        f"Never throttled: its limit is above {words.temp_text(seen_c)} by its own sensor; "
+        f"{cooling}."
+    )
 
 
 def told(
-    parameters: list[FittedParameter],
+    parameters: list[twin.FittedParameter],
     covariance: Array,
     measured: list[MeasuredRecording],
-    recordings: list[FittedRecording],
+    recordings: list[twin.FittedRecording],
 ) -> list[str]:
     """Return what a reader of the result has to know."""
     said = []
@@ -100,7 +106,7 @@ def told(
         for what in one.likely
     ]
     said += [
-        f"{one.path} began {kelvin_text(one.start_k)} warmer than at rest."
+        f"{one.path} began {words.kelvin_text(one.start_k)} warmer than at rest."
         for one in recordings
         if one.start_k > _HOT_START_K
     ]
@@ -116,11 +122,13 @@ def told(
         if p.learned < _NOTHING_LEARNED and p.name.partition("@")[0] not in _NUISANCES
     ]
     if loose:
-        said.append(f"Nothing was learned of {listed(loose)}: as expected of drives of the class.")
+        said.append(
+            f"Nothing was learned of {words.listed(loose)}: as expected of drives of the class."
+        )
     return said
 
 
-def _neighbours(parameters: list[FittedParameter]) -> list[str]:
+def _neighbours(parameters: list[twin.FittedParameter]) -> list[str]:
     """What a graphics card or processor does to the air, at a temperature that it has at work."""
     air_c = {p.name.partition("@")[2]: p.value for p in parameters if p.name.startswith("air_c@")}
     said = []
@@ -129,13 +137,13 @@ def _neighbours(parameters: list[FittedParameter]) -> list[str]:
         if own in _NEIGHBOURS:
             more_k = parameter.range.times(_AT_WORK_C - air_c[place])
             said.append(
-                f"{_NEIGHBOURS[own]} at {temp_text(_AT_WORK_C)} makes the drive's air "
-                f"{kelvin_text(more_k.mid)} warmer ({interval_text(more_k, 'K')})."
+                f"{_NEIGHBOURS[own]} at {words.temp_text(_AT_WORK_C)} makes the drive's air "
+                f"{words.kelvin_text(more_k.mid)} warmer ({words.interval_text(more_k, 'K')})."
             )
     return said
 
 
-def _pairs(parameters: list[FittedParameter], covariance: Array) -> list[str]:
+def _pairs(parameters: list[twin.FittedParameter], covariance: Array) -> list[str]:
     deviations = np.sqrt(np.diag(covariance))
     correlation = covariance / np.outer(deviations, deviations)
     found = []

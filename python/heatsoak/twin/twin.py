@@ -11,14 +11,15 @@ import polars as pl
 import tomlkit
 from pydantic import Field, model_validator
 
+from heatsoak import catalog
 from heatsoak.analysis.judge import judge
-from heatsoak.catalog import Drive, Enclosure, load_drive
 from heatsoak.catalog.specs import Strict
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.ranges import FITTED_LEVEL, Range
 from heatsoak.recording import Recording
 from heatsoak.recording.files import write_output
 from heatsoak.toml import toml_file, validated
+from heatsoak.twin import readings
 from heatsoak.twin.asked import DemandSeries, work_of
 from heatsoak.twin.likelihood import Likelihood, Noise
 from heatsoak.twin.model import (
@@ -34,7 +35,6 @@ from heatsoak.twin.model import (
     slopes_of,
 )
 from heatsoak.twin.own_log import OwnStep
-from heatsoak.twin.readings import GRID_S, Array, MeasuredRecording, measure, unlike
 from heatsoak.twin.shown import Shown
 from heatsoak.words import rate_text
 
@@ -132,7 +132,7 @@ class Load(Strict):
         way = "read" if self.read_mb_s > self.write_mb_s else "write"
         return Load(**self.model_dump(include={f"{way}_mb_s", f"{way}_iops"}))
 
-    def asked(self, drive: Drive, share: float, seconds: int) -> DemandSeries:
+    def asked(self, drive: catalog.Drive, share: float, seconds: int) -> DemandSeries:
         """Return what a share of it asks of a drive like `drive`, for so long."""
         rates = (np.array([value * share]) for value in self.model_dump().values())
         one = np.array([share])
@@ -295,9 +295,9 @@ class Twin(Strict):
         return ThermalModel(self.own_base, self.nodes)
 
     @cached_property
-    def own_base(self) -> Drive:
+    def own_base(self) -> catalog.Drive:
         """The catalog's drive, with what recordings show otherwise."""
-        return self.shown.on(load_drive(self.base))
+        return self.shown.on(catalog.load_drive(self.base))
 
     @property
     def not_reproduced(self) -> str:
@@ -325,7 +325,7 @@ class Twin(Strict):
     @property
     def assumed(self) -> list[str]:
         """What is the base's, as no recording shows it."""
-        base = load_drive(self.base)
+        base = catalog.load_drive(self.base)
         speeds = (
             ("reading", self.full_load.read_mb_s, base.read_mb_s),
             ("writing", self.full_load.write_mb_s, base.write_mb_s),
@@ -340,10 +340,10 @@ class Twin(Strict):
         ]
 
     @cached_property
-    def _u(self) -> Array:
+    def _u(self) -> readings.Array:
         return np.asarray([parameter.u for parameter in self.parameters])
 
-    def values(self, u: Array | None = None) -> dict[str, float]:
+    def values(self, u: readings.Array | None = None) -> dict[str, float]:
         """Return the parameters, at standardized ones or at the likeliest."""
         at = self._u if u is None else u
         pairs = zip(self.parameters, at, strict=True)
@@ -366,17 +366,17 @@ class Twin(Strict):
         names = ["name", "value", "low", "high", "unit", "expected", "learned", "how"]
         return pl.DataFrame([p.model_dump(include=set(names)) for p in self.parameters])[names]
 
-    def drive(self) -> Drive:
+    def drive(self) -> catalog.Drive:
         """Return it as a drive of the catalog, that everything can be run on."""
         own = self.own_base.model_dump(exclude_none=True)
         fitted = figures(self._model.drive_tables(self.values()))
-        return Drive.model_validate({**own, **fitted, "id": f"{self.base}-twin"})
+        return catalog.Drive.model_validate({**own, **fitted, "id": f"{self.base}-twin"})
 
-    def enclosure(self, place: str | None = None) -> Enclosure:
+    def enclosure(self, place: str | None = None) -> catalog.Enclosure:
         """Return one of its places as an enclosure; the first one without a name."""
         name = self._place(place)
         fitted = figures(self._model.place_tables(self.values(), name))
-        return Enclosure.model_validate({**fitted, "id": name})
+        return catalog.Enclosure.model_validate({**fitted, "id": name})
 
     def _place(self, place: str | None) -> str:
         if place is None:
@@ -405,7 +405,7 @@ class Twin(Strict):
             yield self._model.drive_spec(values), at
 
     def under_full_load(
-        self, place: str, *, u: Array | None = None, duration_s: int = HORIZON_S
+        self, place: str, *, u: readings.Array | None = None, duration_s: int = HORIZON_S
     ) -> dict[str, Any]:
         """Return what the engine makes of the full load from rest, at most up to its onset."""
         full = self.full_load.alone.asked(self._model.base, 1.0, duration_s)
@@ -413,7 +413,7 @@ class Twin(Strict):
         return full.serve(lumped, duration_s, most_late_s=0.0)
 
     def follow_step(
-        self, place: str, rise_k: float, *, u: Array | None = None
+        self, place: str, rise_k: float, *, u: readings.Array | None = None
     ) -> TemperatureCourse:
         """Return temperatures under a load that warms the drive by some `rise_k`.
 
@@ -424,12 +424,12 @@ class Twin(Strict):
         lumped = self._model.lumped(values, place)
         ones = np.ones(_SETTLES_S)
         followed = lumped.follow(
-            ones * GRID_S,
+            ones * readings.GRID_S,
             work={"read_commands": ones},
             power_w=ones * (step_w + values["rest_w"]),
             air_k=0 * ones,
         )
-        return TemperatureCourse.of(followed, np.cumsum(ones) * GRID_S)
+        return TemperatureCourse.of(followed, np.cumsum(ones) * readings.GRID_S)
 
     def hidden_temp(self, recording: Recording) -> pl.DataFrame:
         """Return what the governor acted on while `recording` was made.
@@ -437,9 +437,9 @@ class Twin(Strict):
         Columns: `t_s`, `reported_c` by the model, `hidden_c`, and `low_c` to `high_c`, which
         enclose it with 90 %. The place has to be one of the twin's. Raises UsageError as `fit`.
         """
-        return self.follow(measure(recording, judge(recording)))
+        return self.follow(readings.measure(recording, judge(recording)))
 
-    def follow(self, measured: MeasuredRecording) -> pl.DataFrame:
+    def follow(self, measured: readings.MeasuredRecording) -> pl.DataFrame:
         """Return what :meth:`hidden_temp` does, of what :func:`measure` took from a recording."""
         self._place(measured.place)
         start_k = self._start_k(measured)
@@ -459,15 +459,15 @@ class Twin(Strict):
             }
         )
 
-    def refuse_other(self, measured: MeasuredRecording) -> None:
+    def refuse_other(self, measured: readings.MeasuredRecording) -> None:
         """Raise UsageError where a recording is of another drive."""
         own = self.serial, self.model, self.size_bytes
-        if (found := unlike(own, measured.identity)) is not None:
+        if (found := readings.unlike(own, measured.identity)) is not None:
             raise UsageError(
                 f"the twin is of another drive than {measured.path} ({found[0]} and {found[1]})"
             )
 
-    def _start_k(self, measured: MeasuredRecording) -> float:
+    def _start_k(self, measured: readings.MeasuredRecording) -> float:
         """How much warmer than at rest a recording began, by its readings."""
         known = next((one for one in self.recordings if one.path == measured.path), None)
         if known is not None:
@@ -490,7 +490,7 @@ class Twin(Strict):
         values = self.values()
         own, base = (
             drive.model_dump(mode="json", exclude_none=True)
-            for drive in (self.own_base, load_drive(self.base))
+            for drive in (self.own_base, catalog.load_drive(self.base))
         )
         shown = {key: value for key, value in own.items() if value != base.get(key)}
         fitted = figures(self._model.drive_tables(values))

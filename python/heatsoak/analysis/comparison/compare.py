@@ -5,24 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from heatsoak.analysis.comparison.headline import (
-    SAME_POINTS,
-    change_of,
-    headlines,
-    main_rows,
-    not_alike,
-    one_run_each,
-    where,
-)
-from heatsoak.analysis.comparison.model import (
-    Comparison,
-    ComparisonHeadline,
-    ComparisonRow,
-    ComparisonSummary,
-    NotAlikeError,
-    Ranked,
-    Tone,
-)
+from heatsoak import words
+from heatsoak.analysis.comparison import headline, model
 from heatsoak.analysis.comparison.pairing import (
     PairedStep,
     Stratum,
@@ -48,7 +32,6 @@ from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol import Label
 from heatsoak.protocol.conditions import short
 from heatsoak.recording import Recording
-from heatsoak.words import listed, plain, span_text
 
 
 def compare(
@@ -59,7 +42,7 @@ def compare(
     rank_by: str | None = None,
     pool_models: bool = False,
     findings: Findings | None = None,
-) -> Comparison:
+) -> model.Comparison:
     """Return how the measurements of recordings differ that differ in `by`.
 
     `by` is a condition's key, ``drive``, ``model``, ``protocol`` or ``file``, the names of logs and
@@ -87,13 +70,13 @@ def compare(
         strata = [replace(one, model=_model(one)) for one in strata]
         notes.append(
             f"{len(models)} drive models are compared separately, which --pool-models changes: "
-            f"{listed(models)}"
+            f"{words.listed(models)}"
         )
     sections, lines = find_sections(strata, by, chosen, anyway=anyway)
     unlike = [*pairing.unlike, *lines]
     scores, missing = score_sections(sections, strata, by, chosen, anyway=anyway)
     if not sections and not scores:
-        raise NotAlikeError([*unlike, *missing] or [_why_nothing(runs)])
+        raise model.NotAlikeError([*unlike, *missing] or [_why_nothing(runs)])
     everything = [*sections, *scores]
     for section in everything:
         section.caveats += pairing.unlike if anyway else []
@@ -106,7 +89,7 @@ def compare(
     ranking, remarks = _ranked(sections, groups, rank_by)
     notes += remarks
     summary, told, rows = _answered(by, groups, everything, strata, ranking)
-    return Comparison(
+    return model.Comparison(
         by=by,
         baseline=chosen,
         groups=groups,
@@ -124,7 +107,7 @@ def compare(
 
 def _ranked(
     sections: Sequence[PairedStep], groups: Sequence[Label], rank_by: str | None
-) -> tuple[list[Ranked], list[str]]:
+) -> tuple[list[model.Ranked], list[str]]:
     """The groups of each step, the best first, and what is to be said of that."""
     found = [rank(section, groups, rank_by) for section in sections]
     return [one for ranked, _ in found for one in ranked], [
@@ -137,8 +120,8 @@ def _answered(
     groups: Sequence[Label],
     sections: Sequence[PairedStep],
     strata: Sequence[Stratum],
-    ranking: Sequence[Ranked],
-) -> tuple[ComparisonSummary, list[ComparisonHeadline], list[ComparisonRow]]:
+    ranking: Sequence[model.Ranked],
+) -> tuple[model.ComparisonSummary, list[model.ComparisonHeadline], list[model.ComparisonRow]]:
     """What all sections come to in a sentence, in one for each group, and in numbers."""
     rows = [
         _with_rank(row, ranking)
@@ -146,7 +129,7 @@ def _answered(
         for row in section_rows(section, strata, groups)
     ]
     throttling = _throttling(sections)
-    told = headlines(by, groups, rows, throttling)
+    told = headline.headlines(by, groups, rows, throttling)
     summary = summarize(by, groups, rows, told, throttling)
     texts = {one.group: " ".join([one.text, *one.details]) for one in told}
     return (
@@ -185,7 +168,7 @@ def _throttling(sections: Sequence[PairedStep]) -> dict[Label, Throttles]:
     return worst
 
 
-def _with_rank(row: ComparisonRow, ranking: Sequence[Ranked]) -> ComparisonRow:
+def _with_rank(row: model.ComparisonRow, ranking: Sequence[model.Ranked]) -> model.ComparisonRow:
     """The row with the ranks of its two groups, if it covers everything that was ranked."""
     found = {each.group: each for each in ranking if each.measured == row.measured}
     if not row.pooled and any(each.pairs > 1 for each in found.values()):
@@ -241,43 +224,45 @@ _SCORES = ("best", "worst", "better than", "worse than")
 def summarize(
     by: str,
     groups: Sequence[Label],
-    rows: Sequence[ComparisonRow],
-    headlines: Sequence[ComparisonHeadline],
+    rows: Sequence[model.ComparisonRow],
+    headlines: Sequence[model.ComparisonHeadline],
     throttling: Mapping[Label, Throttles],
-) -> ComparisonSummary:
+) -> model.ComparisonSummary:
     """Return what the comparison shows in one sentence.
 
     Of two groups that is the headline; of more, the range of the groups' rates, or scores, and
     which of them `throttling` says heat slows. The baseline comes first in `groups`.
     """
     if len(headlines) == 1:
-        return ComparisonSummary(text=headlines[0].text, tone=headlines[0].tone)
+        return model.ComparisonSummary(text=headlines[0].text, tone=headlines[0].tone)
     baseline, *others = groups
-    main = {group: main_rows([row for row in rows if row.group == group]) for group in others}
+    main = {
+        group: headline.main_rows([row for row in rows if row.group == group]) for group in others
+    }
     gains = {group: _gain_pct(of_group) for group, of_group in main.items()}
     better = any(gain > 0 for gain in gains.values())
     worse = any(gain < 0 for gain in gains.values())
     everything = [row for of_group in main.values() for row in of_group]
-    counted = f"{_counted(by, groups)}{one_run_each(everything)}"
+    counted = f"{_counted(by, groups)}{headline.one_run_each(everything)}"
     slowed = [group for group in groups if throttling.get(group) == "yes"]
     open_ones = [group for group in groups if throttling.get(group) == "cannot-tell"]
-    doubt = not_alike(rows)
+    doubt = headline.not_alike(rows)
     heat = [f"heat slows {_slowed(by, slowed, groups)}"] if slowed else []
     if slowed and open_ones:
         heat.append(f"whether it slows {_slowed(by, open_ones, groups)} is open")
     if not better and not worse:
         text = f"{doubt}Between {'; '.join([f'{counted} no difference is shown', *heat])}."
-        return ComparisonSummary(text=text, tone="mixed" if slowed else "alike")
+        return model.ComparisonSummary(text=text, tone="mixed" if slowed else "alike")
     text = f"{doubt}Of {counted}, {'; '.join([*_clauses(by, baseline, gains, main), *heat])}."
-    tone: Tone = "better" if better else "worse"
+    tone: model.Tone = "better" if better else "worse"
     if (better and worse) or slowed:
         tone = "mixed"
-    return ComparisonSummary(text=text, tone=tone)
+    return model.ComparisonSummary(text=text, tone=tone)
 
 
-def _gain_pct(main: Sequence[ComparisonRow]) -> float:
+def _gain_pct(main: Sequence[model.ComparisonRow]) -> float:
     """How much better a group is than the baseline, on average, where that is shown."""
-    if all(change_of(row) is None for row in main):
+    if all(headline.change_of(row) is None for row in main):
         return 0.0
     changes = [row.delta_pct if row.definition is None else row.better_by_pct for row in main]
     known = [pct for pct in changes if pct is not None]
@@ -288,7 +273,7 @@ def _clauses(
     by: str,
     baseline: Label,
     gains: Mapping[Label, float],
-    main: Mapping[Label, Sequence[ComparisonRow]],
+    main: Mapping[Label, Sequence[model.ComparisonRow]],
 ) -> list[str]:
     are_scores = any(row.definition for rows in main.values() for row in rows)
     best, worst, above, below = _SCORES if are_scores else _RATES
@@ -299,16 +284,16 @@ def _clauses(
     worse = {group: gain for group, gain in gains.items() if gain < 0}
     alike = [group for group, gain in gains.items() if gain == 0]
     most, least = max(better.values(), default=0.0), min(worse.values(), default=0.0)
-    first = [group for group, gain in better.items() if most - gain < SAME_POINTS]
-    last = [group for group, gain in worse.items() if gain - least < SAME_POINTS]
+    first = [group for group, gain in better.items() if most - gain < headline.SAME_POINTS]
+    last = [group for group, gain in worse.items() if gain - least < headline.SAME_POINTS]
     clauses = []
     if first:
-        share = span_text([better[group] for group in first], "%", 2)
+        share = words.span_text([better[group] for group in first], "%", 2)
         clauses.append(f"{_are(by, first)} {best}, {share} {above} {than}")
     else:
         clauses.append(f"{_are(by, [baseline, *alike])} {best}")
     if last:
-        share = span_text([-worse[group] for group in last], "%", 2)
+        share = words.span_text([-worse[group] for group in last], "%", 2)
         clauses.append(f"{_are(by, last)} {worst}, {share} {below} {than}")
     between = [group for group in (*better, *worse) if group not in (*first, *last)]
     if between:
@@ -319,7 +304,7 @@ def _clauses(
 
 
 def _counted(by: str, groups: Sequence[Label]) -> str:
-    key = plain(by)
+    key = words.plain(by)
     is_noun = not key.endswith("s") and any(isinstance(group, str) for group in groups)
     return f"{len(groups)} {key}s" if is_noun else f"{len(groups)} values of {key}"
 
@@ -327,12 +312,12 @@ def _counted(by: str, groups: Sequence[Label]) -> str:
 def _name(by: str, group: Label) -> str:
     """The bare value where that is enough: ``A``, but ``no heatsink`` and ``2 cards``."""
     text = short(by, group)
-    return text.removeprefix(f"{plain(by)} ") if isinstance(group, str) else text
+    return text.removeprefix(f"{words.plain(by)} ") if isinstance(group, str) else text
 
 
 def _named(by: str, groups: Sequence[Label]) -> str:
     names = [_name(by, group) for group in groups]
-    return listed(names, None if len(names) == _MAX_NAMES else _MAX_NAMES - 1)
+    return words.listed(names, None if len(names) == _MAX_NAMES else _MAX_NAMES - 1)
 
 
 def _slowed(by: str, slowed: Sequence[Label], groups: Sequence[Label]) -> str:
@@ -341,7 +326,7 @@ def _slowed(by: str, slowed: Sequence[Label], groups: Sequence[Label]) -> str:
         return "all of them" if by in KEYS else "the drive in all of them"
     if by in KEYS:
         return _named(by, slowed)
-    return f"the drive {listed([where(by, group) for group in slowed])}"
+    return f"the drive {words.listed([headline.where(by, group) for group in slowed])}"
 
 
 def _are(by: str, groups: Sequence[Label]) -> str:

@@ -3,33 +3,22 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from heatsoak.analysis.comparison.model import ComparisonHeadline, ComparisonRow, Tone
+from heatsoak import words
+from heatsoak.analysis import definitions
+from heatsoak.analysis.comparison import model
 from heatsoak.analysis.comparison.pairing import TOLERANCE_K
 from heatsoak.analysis.comparison.runs import KEYS
-from heatsoak.analysis.definitions import MIN_DROP, ONSET_LOSS, SAME_ONSET_RATIO, Direction
 from heatsoak.analysis.findings import Throttles
 from heatsoak.protocol import Label
 from heatsoak.protocol.conditions import phrase
 from heatsoak.units import GB
-from heatsoak.words import (
-    capital,
-    duration_text,
-    listed,
-    number_text,
-    percent_text,
-    plain,
-    said,
-    size_text,
-    span_text,
-    temp_text,
-)
 
 #: With more steps, they are counted instead of named.
 _MAX_STEPS = 3
 #: Without an interval, changes smaller than what counts as the onset of a fall are not mentioned.
-_MIN_UNTESTED_PCT = 100 * ONSET_LOSS
+_MIN_UNTESTED_PCT = 100 * definitions.ONSET_LOSS
 #: Changes that differ by fewer points than a fall takes say the same.
-SAME_POINTS = 100 * MIN_DROP
+SAME_POINTS = 100 * definitions.MIN_DROP
 _MAX_DETAILS = 4
 _NOUNS = {"sequential", "random", "mixed"}
 
@@ -40,15 +29,15 @@ _THROTTLED: dict[Throttles, tuple[str, str, str]] = {
     "cannot-tell": ("both may have throttled", "it may have throttled", "may have throttled"),
 }
 
-Steps = Mapping[tuple[str, str, str], Mapping[str, ComparisonRow]]
+Steps = Mapping[tuple[str, str, str], Mapping[str, model.ComparisonRow]]
 
 
 def headlines(
     by: str,
     groups: Sequence[Label],
-    rows: Sequence[ComparisonRow],
+    rows: Sequence[model.ComparisonRow],
     throttling: Mapping[Label, Throttles],
-) -> list[ComparisonHeadline]:
+) -> list[model.ComparisonHeadline]:
     """Return a headline for each group but the baseline, which comes first in `groups`.
 
     `throttling` says whether each group's drives throttle; without an entry, nothing is said of it.
@@ -64,16 +53,16 @@ class _Told:
     clauses: list[str] = field(default_factory=list)
     falls: list[str] = field(default_factory=list)
     details: list[str] = field(default_factory=list)
-    tones: set[Tone] = field(default_factory=set)
+    tones: set[model.Tone] = field(default_factory=set)
 
 
 def _headline(
     by: str,
     group: Label,
     baseline: Label,
-    rows: Sequence[ComparisonRow],
+    rows: Sequence[model.ComparisonRow],
     throttling: Mapping[Label, Throttles],
-) -> ComparisonHeadline:
+) -> model.ComparisonHeadline:
     own = summaries([row for row in rows if row.group == group])
     steps, scores = _by_step(own, are_scores=False), _by_step(own, are_scores=True)
     told = _Told()
@@ -89,9 +78,9 @@ def _headline(
     if str(baseline).casefold() != "none":
         whose += f" rather than {_name(by, baseline)}"
     # a name keeps its case
-    whose = whose if by in KEYS else capital(whose)
+    whose = whose if by in KEYS else words.capital(whose)
     said_ = "; ".join([f"{whose}{one_run_each(main)}: {', '.join(told.clauses)}", *told.falls])
-    return ComparisonHeadline(
+    return model.ComparisonHeadline(
         group=group,
         text=f"{not_alike(own)}{said_}.",
         details=[_sentence(each) for each in told.details],
@@ -100,15 +89,15 @@ def _headline(
 
 
 def _sentence(text: str) -> str:
-    return f"{capital(text)}."
+    return f"{words.capital(text)}."
 
 
-def not_alike(rows: Sequence[ComparisonRow]) -> str:
+def not_alike(rows: Sequence[model.ComparisonRow]) -> str:
     """Return what comes before all else if recordings were compared that were not run alike."""
     return "Not run alike. " if any(row.caveats for row in rows) else ""
 
 
-def one_run_each(rows: Sequence[ComparisonRow]) -> str:
+def one_run_each(rows: Sequence[model.ComparisonRow]) -> str:
     """Return what follows the groups' names if nothing tells how far their next runs may differ."""
     open_ = [row for row in rows if row.interval_of not in ("runs", "conditions")]
     if not open_:
@@ -116,42 +105,42 @@ def one_run_each(rows: Sequence[ComparisonRow]) -> str:
     return ", one run in each condition" if any(row.pooled for row in open_) else ", one run each"
 
 
-def summaries(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
+def summaries(rows: Sequence[model.ComparisonRow]) -> list[model.ComparisonRow]:
     """Return the rows over all sets of other conditions, if there are several sets."""
     pooled = {row.measured for row in rows if row.pooled}
     return [row for row in rows if row.pooled or row.measured not in pooled]
 
 
 def _by_step(
-    rows: Sequence[ComparisonRow], *, are_scores: bool
-) -> dict[tuple[str, str, str], dict[str, ComparisonRow]]:
+    rows: Sequence[model.ComparisonRow], *, are_scores: bool
+) -> dict[tuple[str, str, str], dict[str, model.ComparisonRow]]:
     """Rows by protocol, model and step, then by metric."""
-    found: dict[tuple[str, str, str], dict[str, ComparisonRow]] = {}
+    found: dict[tuple[str, str, str], dict[str, model.ComparisonRow]] = {}
     for row in rows:
         if (row.definition is not None) == are_scores:
             found.setdefault((row.protocol, row.model, row.step), {})[row.metric] = row
     return found
 
 
-def main_rows(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
+def main_rows(rows: Sequence[model.ComparisonRow]) -> list[model.ComparisonRow]:
     """Return the rates of a group's steps; where only scores are compared, those."""
     own = summaries(rows)
     steps = _by_step(own, are_scores=False)
     return _rates(steps) if steps else _score_rows(_by_step(own, are_scores=True))
 
 
-def _rates(steps: Steps) -> list[ComparisonRow]:
+def _rates(steps: Steps) -> list[model.ComparisonRow]:
     return [row for each in steps.values() if (row := _rate(each, "mean")) is not None]
 
 
-def _score_rows(scores: Steps) -> list[ComparisonRow]:
+def _score_rows(scores: Steps) -> list[model.ComparisonRow]:
     return [row for each in scores.values() for row in each.values() if row.title == "score"]
 
 
 def where(by: str, group: Label) -> str:
     """Return a group in words: what it is, or in what conditions: ``with heatsink fins``."""
     if by in KEYS:
-        return said(group)
+        return words.said(group)
     return phrase({by: group}, [by])
 
 
@@ -159,7 +148,7 @@ def _name(by: str, group: Label) -> str:
     return where(by, group).removeprefix("in ")
 
 
-def change_of(row: ComparisonRow) -> float | None:
+def change_of(row: model.ComparisonRow) -> float | None:
     """Return the change in percent, if it is worth a word."""
     if row.delta_pct is None or row.verdict in ("no difference shown", "negligible"):
         return None
@@ -168,14 +157,14 @@ def change_of(row: ComparisonRow) -> float | None:
     return row.delta_pct
 
 
-def _rate(of_step: Mapping[str, ComparisonRow], kind: str) -> ComparisonRow | None:
+def _rate(of_step: Mapping[str, model.ComparisonRow], kind: str) -> model.ComparisonRow | None:
     """A rate: IOPS for random loads, MB/s for others."""
     first = next(iter(of_step.values()))
     units = ("iops", "mb_s") if first.workload.startswith("random") else ("mb_s", "iops")
     return next((of_step[f"{kind}_{u}"] for u in units if f"{kind}_{u}" in of_step), None)
 
 
-def _speeds(steps: Steps, told: _Told) -> list[ComparisonRow]:
+def _speeds(steps: Steps, told: _Told) -> list[model.ComparisonRow]:
     """Say how much faster the steps are; return their rates."""
     rates = _rates(steps)
     changed = [(row, pct) for row in rates if (pct := change_of(row)) is not None]
@@ -189,10 +178,10 @@ def _speeds(steps: Steps, told: _Told) -> list[ComparisonRow]:
     else:
         nouns = _nouns(rates)
         parts = [_faster(pct, nouns[id(row)]) for row, pct in changed]
-        told.clauses.append(listed(parts))
+        told.clauses.append(words.listed(parts))
         if len(changed) < len(rates):
             alike = [nouns[id(row)] for row in rates if all(row is not r for r, _ in changed)]
-            told.clauses.append(f"{listed(alike)} as fast")
+            told.clauses.append(f"{words.listed(alike)} as fast")
     return rates
 
 
@@ -203,17 +192,17 @@ def _counted(steps: int, changes: Sequence[float]) -> list[str]:
         ("slower", [-pct for pct in changes if pct < 0]),
     ):
         if found:
-            by = span_text(found, "%", 2)
+            by = words.span_text(found, "%", 2)
             said_.append(f"{word} in {len(found)} of {steps} steps, by {by}")
     return said_
 
 
-def _nouns(rates: Sequence[ComparisonRow]) -> dict[int, str]:
+def _nouns(rates: Sequence[model.ComparisonRow]) -> dict[int, str]:
     """What each row is a rate of: ``random writes``, with the step's name if several are."""
     loads = [row.workload.partition(",")[0] for row in rates]
     found = {}
     for row, load in zip(rates, loads, strict=True):
-        step = f"'{plain(row.step)}'" + (f" of {said(row.model)}" if row.model else "")
+        step = f"'{words.plain(row.step)}'" + (f" of {words.said(row.model)}" if row.model else "")
         is_plain = load.partition(" ")[0] in _NOUNS and load.endswith(("read", "write"))
         if not is_plain:
             found[id(row)] = step
@@ -226,9 +215,9 @@ def _nouns(rates: Sequence[ComparisonRow]) -> dict[int, str]:
 
 def _faster(pct: float, noun: str = "") -> str:
     if pct >= 100:
-        much = f"{number_text(1 + pct / 100, 2)} times as fast"
+        much = f"{words.number_text(1 + pct / 100, 2)} times as fast"
     else:
-        much = f"{percent_text(abs(pct))} {'faster' if pct > 0 else 'slower'}"
+        much = f"{words.percent_text(abs(pct))} {'faster' if pct > 0 else 'slower'}"
     return f"{noun} {much}".lstrip()
 
 
@@ -250,7 +239,7 @@ def _steady(steps: Steps, told: _Told) -> None:
             told.clauses.append(f"{_faster(pct)} in the last 400 s")
 
 
-def _scores(scores: Steps, told: _Told) -> list[ComparisonRow]:
+def _scores(scores: Steps, told: _Told) -> list[model.ComparisonRow]:
     rows = _score_rows(scores)
     changed = [(row, pct) for row in rows if change_of(row) and (pct := row.better_by_pct)]
     told.tones |= {"better" if pct > 0 else "worse" for _, pct in changed}
@@ -258,13 +247,14 @@ def _scores(scores: Steps, told: _Told) -> list[ComparisonRow]:
         told.clauses += _counted(len(rows), [pct for _, pct in changed])
     else:
         told.clauses += [
-            f"'{said(row.step)}' {percent_text(abs(pct))} {'better' if pct > 0 else 'worse'}"
+            f"'{words.said(row.step)}' {words.percent_text(abs(pct))} "
+            f"{'better' if pct > 0 else 'worse'}"
             for row, pct in changed
         ] or ["no difference shown"]
     return rows
 
 
-def _until_the_fall(steps: Steps, main: Sequence[ComparisonRow], told: _Told) -> None:
+def _until_the_fall(steps: Steps, main: Sequence[model.ComparisonRow], told: _Told) -> None:
     """Say how much faster it is until it falls, if the whole step hides that."""
     if len(steps) > _MAX_STEPS:
         return
@@ -278,8 +268,8 @@ def _until_the_fall(steps: Steps, main: Sequence[ComparisonRow], told: _Told) ->
         told.clauses.append(f"{_faster(pct)} until {_it(row, steps)} falls")
 
 
-def _it(row: ComparisonRow, steps: Steps) -> str:
-    return "it" if len(steps) == 1 else f"'{plain(row.step)}'"
+def _it(row: model.ComparisonRow, steps: Steps) -> str:
+    return "it" if len(steps) == 1 else f"'{words.plain(row.step)}'"
 
 
 def _throttles(one: Throttles | None, two: Throttles | None, baseline: str, told: _Told) -> None:
@@ -305,7 +295,7 @@ def _warmth(steps: Steps, told: _Told) -> None:
         return
     one, two = max(value for value, _ in known), max(value for _, value in known)
     if abs(one - two) > TOLERANCE_K:
-        told.details.append(f"{temp_text(one)} at most, not {temp_text(two)}")
+        told.details.append(f"{words.temp_text(one)} at most, not {words.temp_text(two)}")
 
 
 def _falls(steps: Steps, told: _Told, *, is_said: bool) -> None:
@@ -321,13 +311,13 @@ def _falls(steps: Steps, told: _Told, *, is_said: bool) -> None:
             if not is_said:
                 told.falls.append(f"{name} never falls")
             in_ = "" if name == "it" else f"in {name} "
-            told.details.append(f"{in_}the baseline falls after {duration_text(two)}")
+            told.details.append(f"{in_}the baseline falls after {words.duration_text(two)}")
         elif one is not None and two is None:
             told.tones.add("worse")
-            told.falls.append(f"{name} falls after {duration_text(one)}, the baseline never")
+            told.falls.append(f"{name} falls after {words.duration_text(one)}, the baseline never")
         elif one is None or two is None:
             continue  # neither falls
-        elif max(one, two) > SAME_ONSET_RATIO * min(one, two):
+        elif max(one, two) > definitions.SAME_ONSET_RATIO * min(one, two):
             _moved(row, name, one, two, of_step.get("onset_gb"), told)
     if len(told.falls) > _MAX_STEPS:
         more = len(told.falls) - _MAX_STEPS + 1
@@ -336,15 +326,15 @@ def _falls(steps: Steps, told: _Told, *, is_said: bool) -> None:
 
 
 def _moved(
-    row: ComparisonRow,
+    row: model.ComparisonRow,
     name: str,
     one_s: float,
     two_s: float,
-    written: ComparisonRow | None,
+    written: model.ComparisonRow | None,
     told: _Told,
 ) -> None:
     """Say that it falls at another time, and whether only for being faster or slower."""
-    direction: Direction = "higher" if one_s > two_s else "lower"
+    direction: definitions.Direction = "higher" if one_s > two_s else "lower"
     when, speed = {"higher": ("later", "slower"), "lower": ("sooner", "faster")}[direction]
     why = ""
     if row.why_neither is None:
@@ -352,10 +342,10 @@ def _moved(
     else:
         why = f", but only because it is {speed}"
     told.falls.append(f"{name} falls {when}{why}")
-    times = f"{name} falls after {duration_text(one_s)}, not {duration_text(two_s)}"
+    times = f"{name} falls after {words.duration_text(one_s)}, not {words.duration_text(two_s)}"
     if written is None or written.value is None or written.baseline is None:
         told.details.append(times)
         return
-    one, two = (size_text(GB * gb) for gb in (written.value, written.baseline))
+    one, two = (words.size_text(GB * gb) for gb in (written.value, written.baseline))
     wrote = f"both times after {one}" if one == two else f"after {one}, not {two}"
     told.details.append(f"{times}; {wrote}")

@@ -7,16 +7,11 @@ from itertools import combinations
 
 import numpy as np
 
+from heatsoak.analysis import definitions
+from heatsoak.analysis.comparison import model
 from heatsoak.analysis.comparison.measures import Measure
-from heatsoak.analysis.comparison.model import (
-    ComparisonRow,
-    ComparisonVerdict,
-    Ranked,
-    bounds_of,
-)
 from heatsoak.analysis.comparison.pairing import PairedStep, Stratum
 from heatsoak.analysis.comparison.spread import Difference, GroupMean, Spread, holm
-from heatsoak.analysis.definitions import METRICS, MIN_DROP, SAME_ONSET_RATIO, Direction, Metric
 from heatsoak.analysis.likeness import LENGTH_TOLERANCE
 from heatsoak.protocol import Label
 from heatsoak.words import number_text
@@ -41,10 +36,10 @@ def measured_cells(section: PairedStep, metric: str) -> Cells:
 
 def section_rows(
     section: PairedStep, strata: Sequence[Stratum], groups: Sequence[Label]
-) -> Iterator[ComparisonRow]:
+) -> Iterator[model.ComparisonRow]:
     """Yield the rows of a step: those over all strata, then those of each."""
     baseline = groups[0]
-    for metric in METRICS.values():
+    for metric in definitions.METRICS.values():
         cells = measured_cells(section, metric.name)
         paired = {n: g for n, g in cells.items() if baseline in g and len(g) > 1}
         if not paired:
@@ -57,13 +52,13 @@ def section_rows(
 
 def _rows(
     section: PairedStep,
-    metric: Metric,
+    metric: definitions.Metric,
     cells: Cells,
     strata: Sequence[Stratum],
     groups: Sequence[Label],
     *,
     pooled: bool,
-) -> Iterator[ComparisonRow]:
+) -> Iterator[model.ComparisonRow]:
     baseline, *others = groups
     spread = Spread(cells, metric.scale)
     found: list[tuple[Label, list[int], GroupMean, GroupMean, Difference | None]] = []
@@ -82,14 +77,14 @@ def _rows(
         better = metric.better if why is None else None
         if why is not None and difference is not None and verdict in ("better", "worse"):
             verdict = "higher" if difference.delta > 0 else "lower"
-        yield ComparisonRow(
+        yield model.ComparisonRow(
             metric=metric.name,
             step=section.step,
             group=group,
             baseline=two.value,
             value=one.value,
             delta_pct=_pct(difference.share) if difference is not None else None,
-            ci95_pct=bounds_of(relative and relative.times(100)),
+            ci95_pct=model.bounds_of(relative and relative.times(100)),
             runs=one.runs,
             protocol=section.protocol,
             model=section.model,
@@ -104,7 +99,7 @@ def _rows(
             baseline_at_least=two.bound if two.value is None else None,
             delta=difference.delta if difference is not None else None,
             delta_unit=metric.delta_unit or metric.unit,
-            ci95=bounds_of(interval),
+            ci95=model.bounds_of(interval),
             interval_of=spread.basis if interval is not None else None,
             better=better,
             why_neither=why,
@@ -129,12 +124,12 @@ def _pairs_higher(cells: Cells, group: Label, baseline: Label, numbers: list[int
 
 
 def _verdict(
-    metric: Metric,
+    metric: definitions.Metric,
     one: GroupMean,
     two: GroupMean,
     difference: Difference | None,
     p_holm: float | None,
-) -> ComparisonVerdict:
+) -> model.ComparisonVerdict:
     if difference is None:
         return _verdict_of_bounds(metric, one, two)
     if p_holm is None:
@@ -147,7 +142,9 @@ def _verdict(
     return _direction(metric, is_higher=difference.delta > 0)
 
 
-def _verdict_of_bounds(metric: Metric, one: GroupMean, two: GroupMean) -> ComparisonVerdict:
+def _verdict_of_bounds(
+    metric: definitions.Metric, one: GroupMean, two: GroupMean
+) -> model.ComparisonVerdict:
     """If one group always fell and the other never did, that is a difference."""
     if one.value is None and two.value is None:
         apart = abs(one.bound - two.bound)
@@ -160,7 +157,7 @@ def _verdict_of_bounds(metric: Metric, one: GroupMean, two: GroupMean) -> Compar
     return "not tested"
 
 
-def _direction(metric: Metric, *, is_higher: bool) -> ComparisonVerdict:
+def _direction(metric: definitions.Metric, *, is_higher: bool) -> model.ComparisonVerdict:
     if metric.better is None:
         return "higher" if is_higher else "lower"
     return "better" if is_higher == (metric.better == "higher") else "worse"
@@ -178,7 +175,7 @@ class _Bound:
 
     metrics: tuple[str, ...]
     tolerance: float
-    why: dict[Direction, str]
+    why: dict[definitions.Direction, str]
 
 
 #: A faster drive fills its spare area or write cache in less time, and falls from a higher level:
@@ -186,7 +183,7 @@ class _Bound:
 _BOUNDS = {
     "onset_s": _Bound(
         ("onset_gb",),
-        SAME_ONSET_RATIO - 1,
+        definitions.SAME_ONSET_RATIO - 1,
         {
             "lower": "sooner only because it is faster: after {one} GB, against {two} GB",
             "higher": "later only because it is slower: after {one} GB, against {two} GB",
@@ -194,7 +191,7 @@ _BOUNDS = {
     ),
     "depth_pct": _Bound(
         ("low_mb_s", "low_iops"),
-        MIN_DROP,
+        definitions.MIN_DROP,
         {
             "higher": "from a higher level, but to no less: {one} {unit}, against {two}",
             "lower": "from a lower level, and to no more: {one} {unit}, against {two}",
@@ -205,7 +202,7 @@ _BOUNDS = {
 
 def _why_neither(
     section: PairedStep,
-    metric: Metric,
+    metric: definitions.Metric,
     groups: tuple[Label, Label],
     numbers: Sequence[int],
     difference: Difference | None,
@@ -223,7 +220,7 @@ def _why_neither(
             float(np.mean([np.mean([m.bound for m in measures or []]) for measures in of]))
             for of in found
         )
-        direction: Direction = "higher" if difference.delta > 0 else "lower"
+        direction: definitions.Direction = "higher" if difference.delta > 0 else "lower"
         looks_better = direction == metric.better
         is_confirmed = (
             one > two * (1 + bound.tolerance) if looks_better else one < two * (1 - bound.tolerance)
@@ -232,12 +229,12 @@ def _why_neither(
         is_explained = abs(difference.share or 0.0) > 2 * abs(one / two - 1) if two else False
         if is_confirmed or not is_explained:
             return None
-        unit = METRICS[name].unit
+        unit = definitions.METRICS[name].unit
         return bound.why[direction].format(one=number_text(one), two=number_text(two), unit=unit)
     return None
 
 
-def _better_by(better: Direction | None, difference: Difference | None) -> float | None:
+def _better_by(better: definitions.Direction | None, difference: Difference | None) -> float | None:
     """The change with the sign that reviews print: worse is always negative."""
     share = None if difference is None else difference.share
     if share is None or better is None:
@@ -266,7 +263,7 @@ _SEED = 2016
 
 def rank(
     section: PairedStep, groups: Sequence[Label], metric_name: str | None
-) -> tuple[list[Ranked], list[str]]:
+) -> tuple[list[model.Ranked], list[str]]:
     """Return the groups of a step in order, the best first, and notes on what is left out.
 
     Groups are ranked over the strata that all of them have. Two groups are distinguished if their
@@ -275,7 +272,7 @@ def rank(
     is_random = section.workload.startswith("random")
     defaults = ("end_iops", *_DEFAULTS) if is_random else _DEFAULTS
     for name in defaults if metric_name is None else (metric_name,):
-        metric = METRICS[name]
+        metric = definitions.METRICS[name]
         cells = measured_cells(section, name)
         present = [g for g in groups if any(g in there for there in cells.values())]
         common = [n for n, there in cells.items() if all(g in there for g in present)]
@@ -295,7 +292,9 @@ def rank(
     return [], []
 
 
-def _rank(section: PairedStep, metric: Metric, cells: Cells, groups: list[Label]) -> list[Ranked]:
+def _rank(
+    section: PairedStep, metric: definitions.Metric, cells: Cells, groups: list[Label]
+) -> list[model.Ranked]:
     spread = Spread(cells, metric.scale)
     sign = 1 if metric.better == "higher" else -1
     means = {group: spread.mean(group, list(cells)) for group in groups}
@@ -311,7 +310,7 @@ def _rank(section: PairedStep, metric: Metric, cells: Cells, groups: list[Label]
         better = [other for other in groups if (other, group) in ahead]
         worse = [other for other in groups if (group, other) in ahead]
         ranked.append(
-            Ranked(
+            model.Ranked(
                 protocol=section.protocol,
                 model=section.model,
                 step=section.step,
@@ -322,7 +321,7 @@ def _rank(section: PairedStep, metric: Metric, cells: Cells, groups: list[Label]
                 ranks=(1 + len(better), len(groups) - len(worse)),
                 value=mean.value,
                 value_at_least=mean.bound if mean.value is None else None,
-                ci95=bounds_of(spread.range(mean)),
+                ci95=model.bounds_of(spread.range(mean)),
                 best_share=None if shares is None else float(shares[index]),
                 not_told_apart_from=[
                     o for o in groups if o != group and o not in better and o not in worse

@@ -13,12 +13,12 @@ from typing import Literal
 
 import numpy as np
 
+from heatsoak import ranges
 from heatsoak.analysis.comparison.linear import Design, dummies
 from heatsoak.analysis.comparison.measures import DRAWS, Measure
 from heatsoak.analysis.comparison.model import IntervalOf
 from heatsoak.analysis.series import Array
 from heatsoak.protocol import Label
-from heatsoak.ranges import USUAL_LEVEL, Range, tails
 
 Scale = Literal["ratio", "difference"]
 #: A group's runs in each stratum, by the stratum's number.
@@ -61,9 +61,9 @@ class Difference:
     """
 
     delta: float
-    ci95: Range | None
+    ci95: ranges.Range | None
     share: float | None
-    share_ci95: Range | None
+    share_ci95: ranges.Range | None
     p: float | None
 
 
@@ -129,10 +129,12 @@ class Spread:
             stdev = float(np.hypot(one.stdev / one.value, two.stdev / two.value))
             low, high = (np.exp([log - reach * stdev, log + reach * stdev]) - 1).tolist()
             p = _two_sided(float(log), stdev, degrees)
-            of_base = Range.around(delta / base, (low, high), self.basis)
+            of_base = ranges.Range.around(delta / base, (low, high), self.basis)
             return Difference(delta, of_base.times(base), share, of_base, p)
         stdev = float(np.hypot(one.stdev, two.stdev))
-        change = Range.around(delta, (delta - reach * stdev, delta + reach * stdev), self.basis)
+        change = ranges.Range.around(
+            delta, (delta - reach * stdev, delta + reach * stdev), self.basis
+        )
         p = _two_sided(delta, stdev, degrees)
         relative = change.mapped(lambda value: value / base) if base > 0 else None
         return Difference(delta, change, share, relative, p)
@@ -157,12 +159,12 @@ class Spread:
             return np.asarray(values * np.exp(normal * stdevs / values))
         return np.asarray(values + normal * stdevs)
 
-    def range(self, mean: GroupMean) -> Range | None:
+    def range(self, mean: GroupMean) -> ranges.Range | None:
         """Return a mean with its interval, if there is one."""
         if mean.value is None or self.basis is None:
             return None
         if mean.draws is not None:
-            return Range.around(mean.value, _ends(mean.value + mean.draws), self.basis)
+            return ranges.Range.around(mean.value, _ends(mean.value + mean.draws), self.basis)
         if not np.isfinite(mean.stdev):
             return None
         reach = _reach_of(mean.degrees) * mean.stdev
@@ -170,7 +172,7 @@ class Spread:
         if self.scale == "ratio":
             factor = float(np.exp(reach / mean.value))
             ends = mean.value / factor, mean.value * factor
-        return Range.around(mean.value, ends, self.basis)
+        return ranges.Range.around(mean.value, ends, self.basis)
 
     def _between_runs(self) -> dict[Label, tuple[float, float]]:
         """Standard deviation of a run, and its degrees of freedom, for each group."""
@@ -249,15 +251,17 @@ def _by_draws(one: float, two: float, noise_one: Array, noise_two: Array) -> Dif
     if two > 0:
         share = delta / two
         ratios = (one + noise_one) / np.maximum(two + noise_two, 1e-9 * two) - 1
-        relative = Range.around(share, _ends(ratios), "this run")
+        relative = ranges.Range.around(share, _ends(ratios), "this run")
     # identical draws leave no doubt; otherwise p cannot be smaller than one draw can show
     beyond = min(float(np.mean(moved <= 0)), float(np.mean(moved >= 0)))
     p = min(1.0, 2 * beyond) if low == high else min(1.0, max(2 * beyond, 1 / DRAWS))
-    return Difference(delta, Range.around(delta, (low, high), "this run"), share, relative, p)
+    return Difference(
+        delta, ranges.Range.around(delta, (low, high), "this run"), share, relative, p
+    )
 
 
 def _ends(draws: Array) -> tuple[float, float]:
-    low, high = np.quantile(draws, tails(USUAL_LEVEL))
+    low, high = np.quantile(draws, ranges.tails(ranges.USUAL_LEVEL))
     return float(low), float(high)
 
 
@@ -265,4 +269,4 @@ def _reach_of(degrees: float) -> float:
     """How many standard errors a 95 % interval of Student's t reaches to each side."""
     from scipy.special import stdtrit  # takes long to import, and few commands compare
 
-    return float(stdtrit(degrees, tails(USUAL_LEVEL)[1]))
+    return float(stdtrit(degrees, ranges.tails(ranges.USUAL_LEVEL)[1]))

@@ -7,15 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from heatsoak.analysis.definitions import (
-    MAX_STEADY_FALL_S,
-    MAX_STEADY_LOSS,
-    MIN_DROP,
-    ONSET_LOSS,
-    RECOVERED,
-)
+from heatsoak.analysis import definitions
+from heatsoak.analysis.falls import measure
 from heatsoak.analysis.falls.curve import STANDSTILL, Bins, Piece, binned, drawn, unit_of
-from heatsoak.analysis.falls.measure import SECOND_FALL, STALL_S, Drop, Fall, Traced, first_of
 from heatsoak.analysis.falls.swings import Swing, curve_of, swings_of
 from heatsoak.analysis.series import Array, RateSeries, spans_of, tidied
 
@@ -26,9 +20,10 @@ STANDSTILL_S = 10.0
 #: A second fall is one from what the first had held for so long.
 SETTLED_S = 6.0
 _LOST, _BACK = (
-    float(np.log((share + STANDSTILL) / (1 + STANDSTILL))) for share in (1 - MIN_DROP, RECOVERED)
+    float(np.log((share + STANDSTILL) / (1 + STANDSTILL)))
+    for share in (1 - definitions.MIN_DROP, definitions.RECOVERED)
 )
-_SECOND = -float(np.log1p(-SECOND_FALL))
+_SECOND = -float(np.log1p(-measure.SECOND_FALL))
 #: A dip that loses less is one that a low level scatters by, and no stall.
 _SHALLOW = float(np.log1p(-0.25))
 
@@ -61,8 +56,8 @@ class Found:
         dips: stalls, and falls so short and few that they cost next to nothing; they are no drops.
     """
 
-    drops: list[Drop]
-    swing: Drop | None = None
+    drops: list[measure.Drop]
+    swing: measure.Drop | None = None
     dips: list[Stall] = field(default_factory=list)
 
     @property
@@ -71,7 +66,7 @@ class Found:
         return [dip for dip in self.dips if dip.lost > 1 - 2 * STANDSTILL]
 
 
-def find_drops(series: RateSeries) -> list[Drop] | None:
+def find_drops(series: RateSeries) -> list[measure.Drop] | None:
     """Return the drops that :func:`find` finds; None if the series is too short."""
     found = find(series)
     return None if found is None else found.drops
@@ -104,14 +99,14 @@ class _Walk:
     def __init__(self, series: RateSeries, bins: Bins) -> None:
         self._series, self._bins = series, bins
         # what is held for less time at first is a slow start or a burst
-        self._begin, self._start = 0, max(bins.count(STALL_S), 2)
+        self._begin, self._start = 0, max(bins.count(measure.STALL_S), 2)
         chain, self._seen = curve_of(bins)
         self._swings = swings_of(bins, chain, self._seen)
         self._usual = self._usual_swing()
         self._curve = self._filled()
         self._stalls = spans_of(self._seen < self._curve + _LOST)
         self._pieces = self._lasting(chain)
-        self._traced = Traced(series, bins, self._pieces, self._curve)
+        self._traced = measure.Traced(series, bins, self._pieces, self._curve)
 
     def found(self) -> Found:
         """Return what is found."""
@@ -123,17 +118,21 @@ class _Walk:
             dips.append(Stall(self._traced.at_s(start), self._traced.at_s(end), lost))
         work = float(np.sum(self._series.values * self._series.interval_s))
         brief = [
-            one for one in drops if one.recovered and one.end_s - one.onset_s <= MAX_STEADY_FALL_S
+            one
+            for one in drops
+            if one.recovered and one.end_s - one.onset_s <= definitions.MAX_STEADY_FALL_S
         ]
         if (
             sum((d.before - d.during) * (d.end_s - d.onset_s) for d in brief)
-            < MAX_STEADY_LOSS * work
+            < definitions.MAX_STEADY_LOSS * work
         ):
             drops = [one for one in drops if one not in brief]
             dips += [Stall(one.onset_s, one.end_s, one.depth) for one in brief]
-        swings: list[Drop] = []
+        swings: list[measure.Drop] = []
         if not drops and (one := self._usual) is not None:
-            swings = self._traced.drops_of(Fall(0, one.start, one.start, one.end, False, swing=one))
+            swings = self._traced.drops_of(
+                measure.Fall(0, one.start, one.start, one.end, False, swing=one)
+            )
         drops.sort(key=lambda one: one.onset_s)
         return Found(
             drops, swings[0] if swings else None, sorted(dips, key=lambda dip: dip.begin_s)
@@ -144,7 +143,7 @@ class _Walk:
         first = self._swings[0] if self._swings else None
         if first is None or not first.is_usual:
             return None
-        if first.period * self._bins.width_s > 2 * MAX_STEADY_FALL_S:
+        if first.period * self._bins.width_s > 2 * definitions.MAX_STEADY_FALL_S:
             return None
         self._swings = self._swings[1:]
         return first
@@ -154,7 +153,7 @@ class _Walk:
         seen, bins = self._seen, self._bins
         sampling_s = self._series.sampling_s
         # a pause inside a sample, or across two, shows as so many low ones
-        filled = _closed(seen, bins.count(max(STALL_S + 0.5 * sampling_s, 2 * sampling_s)))
+        filled = _closed(seen, bins.count(max(measure.STALL_S + 0.5 * sampling_s, 2 * sampling_s)))
         longer = _closed(seen, self._bins.count(STANDSTILL_S + bins.width_s))
         for start, end in spans_of(seen < np.log(2 * STANDSTILL)):
             if end - start <= self._bins.count(STANDSTILL_S):
@@ -187,7 +186,7 @@ class _Walk:
             for piece in chain
             for start, end in spans_of(~inside[piece.start : piece.end])
         ]
-        stall = self._bins.count(STALL_S)
+        stall = self._bins.count(measure.STALL_S)
         lasting += [part for part in parts if part.end - part.start > stall]
         for row in _adjoining(part for part in parts if part.end - part.start <= stall):
             # brief ones in a row are a quick change, or a level that scatters
@@ -207,7 +206,7 @@ class _Walk:
                 count += end - start
         return count
 
-    def _falls(self) -> Iterator[Fall]:
+    def _falls(self) -> Iterator[measure.Fall]:
         """The falls from the usual level, those that only brief recoveries part as one."""
         base, count = 0, len(self._curve)
         brief = self._bins.brief
@@ -226,14 +225,14 @@ class _Walk:
                 if back is None:
                     end = count
                     break
-                again = first_of(self._seen[back : back + brief + 1] < level + _LOST)
+                again = measure.first_of(self._seen[back : back + brief + 1] < level + _LOST)
                 recovered = again is None
                 end = back if again is None else back + again + 1
                 times += again is not None
             yield replace(fall, end=end, recovered=recovered, times=times)
             base = end
 
-    def _leaves(self, base: int) -> tuple[Fall, float] | None:
+    def _leaves(self, base: int) -> tuple[measure.Fall, float] | None:
         """Where the curve leaves its usual level since `base`, and that."""
         held, sinking = None, None
         levels: list[tuple[float, int]] = []
@@ -241,11 +240,11 @@ class _Walk:
             if piece.end <= base:
                 continue
             start = max(piece.start, base)
-            if not levels and start - base >= self._bins.count(0.5 * STALL_S):
+            if not levels and start - base >= self._bins.count(0.5 * measure.STALL_S):
                 levels.append((float(np.mean(self._curve[base:start])), start - base))
             # neither a slow start nor a burst is the level to compare with
             level = _median(levels) if levels else float(self._curve[start])
-            below = first_of(self._curve[start : piece.end] < level + _LOST)
+            below = measure.first_of(self._curve[start : piece.end] < level + _LOST)
             if below is not None and base == self._begin and start + below - base < self._start:
                 self._begin = start + below
                 return self._leaves(self._begin)
@@ -259,10 +258,10 @@ class _Walk:
                     edge = min([edge, *self._lowered_before(base, start, level)])
                 is_unheld = held is None or sinking == base
                 swing = self._swing_at(piece)
-                fall = Fall(base, edge, start + below, 0, False, is_unheld, swing=swing)
+                fall = measure.Fall(base, edge, start + below, 0, False, is_unheld, swing=swing)
                 return fall, level
             held, mean = piece, float(np.mean(self._curve[start : piece.end]))
-            if self._curve[start] - self._curve[piece.end - 1] > -np.log1p(-ONSET_LOSS):
+            if self._curve[start] - self._curve[piece.end - 1] > -np.log1p(-definitions.ONSET_LOSS):
                 # the fall has begun, though little is lost
                 sinking = start if sinking is None else sinking
                 mean = float(self._curve[sinking])
@@ -277,7 +276,7 @@ class _Walk:
         lowered: list[int] = []
         for piece in reversed(before):
             mean = float(np.mean(self._curve[max(piece.start, base) : piece.end]))
-            if mean >= level + np.log1p(-ONSET_LOSS):
+            if mean >= level + np.log1p(-definitions.ONSET_LOSS):
                 break
             lowered.append(max(piece.start, base))
         return lowered
@@ -293,7 +292,7 @@ class _Walk:
             error = piece.noise.of_mean(piece.end - piece.start)
             doubt = min(2 * error, 0.5 * (_BACK - _LOST)) if piece.start > start else 0.0
             begin = max(piece.start, start)
-            back = first_of(self._curve[begin : piece.end] >= level + _BACK - doubt)
+            back = measure.first_of(self._curve[begin : piece.end] >= level + _BACK - doubt)
             if back is not None:
                 return begin + back
         return None
@@ -304,10 +303,10 @@ class _Walk:
         soon = piece.end if is_brief else piece.start
         return next((one for one in self._swings if one.start <= soon < one.end), None)
 
-    def _drops_of(self, fall: Fall) -> list[Drop]:
+    def _drops_of(self, fall: measure.Fall) -> list[measure.Drop]:
         """A fall and the deeper ones inside it: those that pass, and those that end it."""
-        passing: list[Fall] = []
-        lasting: list[Fall] = [fall]
+        passing: list[measure.Fall] = []
+        lasting: list[measure.Fall] = [fall]
         until = settled = 0
         for before, after in pairwise(self._lowered(fall)):
             if (
@@ -318,9 +317,9 @@ class _Walk:
             held = before.end - max(settled, fall.start)
             if after.start < until or not self._falls_again(before, after, held):
                 continue
-            back = first_of(self._curve[after.end : fall.end] >= before.last + _BACK)
+            back = measure.first_of(self._curve[after.end : fall.end] >= before.last + _BACK)
             until = fall.end if back is None else after.end + back
-            second = Fall(
+            second = measure.Fall(
                 before.start,
                 before.end,
                 after.start,
@@ -343,7 +342,7 @@ class _Walk:
             end_s = found[0].onset_s if found else end_s
         return drops
 
-    def _lowered(self, fall: Fall) -> list[Piece]:
+    def _lowered(self, fall: measure.Fall) -> list[Piece]:
         """The pieces of a fall but for what it is let go for a moment."""
         lowered: list[Piece] = []
         brief = self._bins.brief

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsoak._core import hampel
-from heatsoak.analysis.definitions import HELD_S, LAST_S, MIN_CYCLES, MIN_DROP, ONSET_LOSS
+from heatsoak.analysis import definitions
 from heatsoak.analysis.falls.curve import BRIEF_S, STANDSTILL, Bins, CurveNoise, Piece
 from heatsoak.analysis.falls.swings import Swing
 from heatsoak.analysis.series import Array, RateSeries, resampled
@@ -29,7 +29,7 @@ SECOND_FALL = 0.08
 #: Of a slide less than this share is lost in the first quarter of its time.
 _SLIDE = 0.4
 #: A shallower fall may be the level's own movement: single minutes of real logs stray by 16 %.
-_SMALL = 2 * MIN_DROP
+_SMALL = 2 * definitions.MIN_DROP
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class Traced:
         noise = (until or self.pieces)[-1].noise
         onset_s, bend_s = onset_of(series, bins, noise, around_s)
         onset_s = min(max(onset_s, begin_s), end_s)
-        held_s = max(begin_s, onset_s - LAST_S) if fall.is_second else begin_s
+        held_s = max(begin_s, onset_s - definitions.LAST_S) if fall.is_second else begin_s
         # a fall that starts with the step has no level before it but its first samples
         until_s = max(onset_s, held_s + max(_FIRST_S, 2 * series.sampling_s))
         before = series.mean(held_s, until_s)
@@ -199,11 +199,11 @@ class Traced:
         period_s = duty = None
         if fall.swing is not None:
             period_s, duty = fall.swing.period * bins.width_s, fall.swing.duty
-        elif fall.times >= MIN_CYCLES:
+        elif fall.times >= definitions.MIN_CYCLES:
             period_s, duty = (end_s - onset_s) / fall.times, 0.5
         during = series.mean(onset_s, end_s)
-        last = series.mean(max(onset_s, end_s - LAST_S), end_s)
-        least = SECOND_FALL if fall.is_second else MIN_DROP
+        last = series.mean(max(onset_s, end_s - definitions.LAST_S), end_s)
+        least = SECOND_FALL if fall.is_second else definitions.MIN_DROP
         # the last may be the high part of a swing, or of what came back slowly
         if not (during < before and min(during, last) < (1 - 0.5 * least) * before):
             return []
@@ -216,7 +216,7 @@ class Traced:
                 back_s=back_s,
                 before=before,
                 during=during,
-                lowest=min(during, series.lowest(HELD_S, onset_s, end_s)),
+                lowest=min(during, series.lowest(definitions.HELD_S, onset_s, end_s)),
                 last=last,
                 recovered=fall.recovered,
                 oscillates=period_s is not None,
@@ -235,7 +235,7 @@ class Traced:
             if piece.start >= start or fall.swing is not None:
                 continue
             rise = self.curve[start - 1] - self.curve[piece.start]
-            if piece.start <= fall.start or rise < -np.log1p(-MIN_DROP):
+            if piece.start <= fall.start or rise < -np.log1p(-definitions.MIN_DROP):
                 break
             start = piece.start
         return start if start - fall.start > fall.end - start else fall.end
@@ -247,7 +247,7 @@ class Traced:
         end = max(end, fall.start + 1)
         rates = np.exp(self.curve[fall.edge : end])
         top = float(np.exp(self.curve[max(fall.edge - 1, 0)]))
-        late = float(np.mean(rates[-self.bins.count(LAST_S) :]))
+        late = float(np.mean(rates[-self.bins.count(definitions.LAST_S) :]))
         reached = first_of(rates <= top - 0.9 * (top - late))
         fallen_s = end_s if reached is None else float(edges_s[fall.edge + reached])
         lowest = int(np.argmin(rates))
@@ -360,7 +360,7 @@ def _onsets(
     ages_s = _AGES * (last_s - first_s)
     lost = -parts[:, :1] * _shape(ages_s, lengths_s)[shape]
     lost -= parts[:, 1:] * ages_s / (step_s * len(y))
-    least = ONSET_LOSS * np.maximum(levels, 1e-9)
+    least = definitions.ONSET_LOSS * np.maximum(levels, 1e-9)
     reached = lost >= least[:, None]
     at = np.where(reached.any(axis=1), np.argmax(reached, axis=1), len(ages_s) - 1)
     rows, before = np.arange(len(at)), np.maximum(at - 1, 0)

@@ -13,7 +13,7 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsoak.analysis.definitions import MIN_CYCLES, MIN_DROP, ONSET_LOSS
+from heatsoak.analysis import definitions
 from heatsoak.analysis.falls.curve import (
     CORRELATIONS,
     Bins,
@@ -44,7 +44,7 @@ _WITHIN = 2.0
 _OWN_NOISE = 60
 #: Means over this part of a period show its lows and highs.
 _PART = 6
-_LEAST = -float(np.log1p(-MIN_DROP))
+_LEAST = -float(np.log1p(-definitions.MIN_DROP))
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def swings_of(bins: Bins, chain: list[Piece], curve: Array) -> list[Swing]:
         for at in range(1, len(turns), 2)
     ]
     falls, backs = np.array(crossed, dtype=int).reshape(-1, 2).T
-    if len(falls) < MIN_CYCLES:
+    if len(falls) < definitions.MIN_CYCLES:
         return []
     tops, bottoms = curve[turns[::2]], curve[turns[1::2]]
     # what stays below the lows is another fall
@@ -154,12 +154,12 @@ def swings_of(bins: Bins, chain: list[Piece], curve: Array) -> list[Swing]:
     depths = (tops[: len(bottoms)] - bottoms) / _LEAST
     for first, last in _runs(backs - falls, np.diff(falls, prepend=0), depths, parted):
         first = max(first, done)
-        if last - first + 1 >= MIN_CYCLES:
+        if last - first + 1 >= definitions.MIN_CYCLES:
             usual = np.median(np.diff(falls[first : last + 1]))
             # the first low and the last may be longer, or cut short
             regular, lowest = first, np.min(bottoms[first:last]) - _LEAST
             # nor is what falls below all lows one of them
-            last -= bool(bottoms[last] < lowest and last - first >= MIN_CYCLES)
+            last -= bool(bottoms[last] < lowest and last - first >= definitions.MIN_CYCLES)
             while first > done and falls[first] - falls[first - 1] < 2 * usual:
                 first -= 1
             while last + 1 < len(falls) and backs[last + 1] - falls[last] < 2 * usual:
@@ -174,7 +174,7 @@ def swings_of(bins: Bins, chain: list[Piece], curve: Array) -> list[Swing]:
             noise = next(piece.noise for piece in chain if piece.end > start)
             course = _course(bins, noise, int(falls[regular]), end, period)
             high = float(np.median(tops[first : last + 2]))
-            if np.mean(np.exp(bins.logs[start:end] - high)) > 1 - ONSET_LOSS:
+            if np.mean(np.exp(bins.logs[start:end] - high)) > 1 - definitions.ONSET_LOSS:
                 # lows that cost next to nothing are dips, however regular
                 continue
             # a high part that the next fall ends, or the series, is its own
@@ -320,7 +320,7 @@ def _draw_hidden(logs: Array, curve: Array, piece: Piece, unit: float) -> None:
     rest = logs[here] - curve[here]
     best = (_LINE * unit, 0, 0, 0.0)
     size = len(rest)
-    while size >= 4 * MIN_CYCLES:
+    while size >= 4 * definitions.MIN_CYCLES:
         windows = np.lib.stride_tricks.sliding_window_view(rest, size)[:: size // 2]
         at, gain, period = _line(windows, piece.noise)
         best = max(best, (gain, at * (size // 2), at * (size // 2) + size, period))
@@ -340,7 +340,7 @@ def _draw_hidden(logs: Array, curve: Array, piece: Piece, unit: float) -> None:
     edges = kept[np.flatnonzero(np.diff(sides[kept], prepend=1))]
     falls, backs = edges[::2], np.append(edges[1::2], len(rest))[: len(edges[::2])]
     inside = np.flatnonzero((falls < end) & (backs > start))
-    if len(inside) < MIN_CYCLES:
+    if len(inside) < definitions.MIN_CYCLES:
         return
     first, last = int(inside[0]), int(inside[-1])
     while first > 0 and falls[first] - falls[first - 1] < 2 * period:
@@ -370,7 +370,7 @@ def _line(windows: Array, noise: CurveNoise) -> tuple[int, float, float]:
     for octave in range(3, int(np.log2(power.shape[1]))):
         some = ratio[:, 1 << octave : 2 << octave]
         some /= np.maximum(1.0, np.median(some, axis=1, keepdims=True) / np.log(2))
-    ratio[:, :MIN_CYCLES] = 0.0
+    ratio[:, : definitions.MIN_CYCLES] = 0.0
     at, line = divmod(int(np.argmax(ratio)), ratio.shape[1])
     return at, 2 * float(ratio[at, line]), count / max(line, 1)
 
@@ -380,7 +380,7 @@ def _course(bins: Bins, noise: CurveNoise, start: int, end: int, period: float) 
     size = max(1, round(period))
     count = (end - start) // size
     whole = Piece(start, end, 0.0, 0.0, np.inf, noise)
-    if count < 2 * MIN_CYCLES:
+    if count < 2 * definitions.MIN_CYCLES:
         return [whole]
     means = bins.logs[start : start + count * size].reshape(count, size).mean(axis=1)
     found = _shortest(means, means, 0)[2]

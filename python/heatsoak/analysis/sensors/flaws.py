@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heatsoak import words
 from heatsoak.analysis.definitions import USUALLY_THROTTLING_C
 from heatsoak.analysis.sensors.readings import TemperatureReadings, ThermalLog
 from heatsoak.analysis.series import Array
-from heatsoak.words import kelvin_text, number_text, seconds_text, span_text, temp_text, temps_text
 
 #: The fewest readings from which a temperature is called stuck.
 _STUCK_READINGS = 30
@@ -68,7 +68,7 @@ def stuck(readings: TemperatureReadings, log: ThermalLog) -> Flaw | None:
     if len(values) < _STUCK_READINGS or np.any(values != first) or readings.is_of_surroundings:
         return None
     placeholder = _match(first, _PLACEHOLDERS)
-    text = f"it reads {temp_text(first)} all the time" + (
+    text = f"it reads {words.temp_text(first)} all the time" + (
         ", under load too" if len(log.load) else ""
     )
     return Flaw(f"{text}: {placeholder}" if placeholder else text)
@@ -87,8 +87,8 @@ def frozen(readings: TemperatureReadings, log: ThermalLog) -> Flaw | None:
     start_s, end_s = float(t_s[first]) + _REACHES_S, float(t_s[last])
     if last - first < _STUCK_READINGS // 2 or end_s - start_s < 120:
         return None
-    times = f"from {seconds_text(t_s[first])} to {seconds_text(end_s)}"
-    what = f"it stayed at {temp_text(values[first])} {times}"
+    times = f"from {words.seconds_text(t_s[first])} to {words.seconds_text(end_s)}"
+    what = f"it stayed at {words.temp_text(values[first])} {times}"
     loaded = log.is_loaded[int(max(start_s, 0)) : int(end_s)]
     if min(np.count_nonzero(loaded == 1), np.count_nonzero(loaded == 0)) >= 60:
         return Flaw(f"{what}, while the load started or stopped")
@@ -98,7 +98,7 @@ def frozen(readings: TemperatureReadings, log: ThermalLog) -> Flaw | None:
             meanwhile = other.between(start_s, end_s - _REACHES_S).values
             if len(meanwhile) and np.ptp(meanwhile) >= 2 * _MIN_CHANGE_K:
                 return Flaw(
-                    f"{what}, while '{other.name}' moved by {kelvin_text(np.ptp(meanwhile))}"
+                    f"{what}, while '{other.name}' moved by {words.kelvin_text(np.ptp(meanwhile))}"
                 )
     return None
 
@@ -122,29 +122,31 @@ def locked_up(readings: TemperatureReadings, _: ThermalLog) -> Flaw | None:
     at = None if readings.is_of_host else locked_up_at(readings.t_s, readings.values)
     if at is None:
         return None
-    jumps_at = f"{_jumps(readings.values, at - 1)} at {seconds_text(readings.t_s[at])}"
+    jumps_at = f"{_jumps(readings.values, at - 1)} at {words.seconds_text(readings.t_s[at])}"
     return Flaw(f"{jumps_at} and stays there to the degree")
 
 
 def _jumps(values: Array, before: int) -> str:
-    return f"it jumps from {temp_text(values[before])} to {temp_text(values[before + 1])}"
+    return (
+        f"it jumps from {words.temp_text(values[before])} to {words.temp_text(values[before + 1])}"
+    )
 
 
 def wrong_unit(readings: TemperatureReadings, _: ThermalLog) -> Flaw | None:
     """The unit is kelvins, Fahrenheit, or tenths or thousandths of a degree."""
     low, high = float(np.min(readings.values)), float(np.max(readings.values))
-    span = f"it reads {span_text((low, high))}"
+    span = f"it reads {words.span_text((low, high))}"
     if low >= 250 and high <= 400 and low != high:
-        in_c = temps_text((low - 273.15, high - 273.15))
+        in_c = words.temps_text((low - 273.15, high - 273.15))
         return Flaw(f"{span}: these look like kelvins, {in_c}")
     for unit, scale in (("tenths", 10), ("thousandths", 1000)):
         if 15 * scale <= low and high <= 110 * scale and high > 150:
-            in_c = temps_text((low / scale, high / scale))
+            in_c = words.temps_text((low / scale, high / scale))
             return Flaw(f"{span}: these look like {unit} of a degree, {in_c}")
     top = float(np.quantile(readings.values, 0.95))
     low_c, high_c = (low - 32) / 1.8, (high - 32) / 1.8
     if top > 115 and high_c <= 100 and low_c >= 10:
-        in_c = temps_text((low_c, high_c))
+        in_c = words.temps_text((low_c, high_c))
         return Flaw(f"{span}, more than a drive survives: in Fahrenheit that is {in_c}")
     return None
 
@@ -158,7 +160,7 @@ def codes(readings: TemperatureReadings, _: ThermalLog) -> Flaw | None:
     values, counts = np.unique(readings.values[wrong], return_counts=True)
     value = float(values[np.argmax(counts)])
     rare = count <= 0.01 * len(wrong)
-    text = f"{count} of {len(wrong)} readings are {number_text(value)} or similar"
+    text = f"{count} of {len(wrong)} readings are {words.number_text(value)} or similar"
     text += f": {_match(value, _CODES)}"
     return Flaw(text, is_fatal=not rare)
 
@@ -197,7 +199,7 @@ def impossible(readings: TemperatureReadings, _: ThermalLog) -> Flaw | None:
     """No drive is that cold or hot."""
     low, high = float(np.min(readings.values)), float(np.max(readings.values))
     if low < _COLDEST_C or high > _HOTTEST_C:
-        return Flaw(f"{temps_text((low, high))} is impossible for a drive")
+        return Flaw(f"{words.temps_text((low, high))} is impossible for a drive")
     return None
 
 
@@ -216,7 +218,7 @@ def jumps(readings: TemperatureReadings, _: ThermalLog) -> Flaw | None:
     if count == 0:
         return None
     at = int(np.argmax(np.where(too_fast, size, 0)))
-    text = f"{_jumps(values, at)} in {seconds_text(times_s[at])}"
+    text = f"{_jumps(values, at)} in {words.seconds_text(times_s[at])}"
     few = count < 3
     return Flaw(text if few else f"{text}, and does so {count} times", is_fatal=not few)
 

@@ -9,6 +9,7 @@ from statistics import median
 import numpy as np
 import polars as pl
 
+from heatsoak import words
 from heatsoak.analysis.course import drive_of
 from heatsoak.analysis.findings import SensorTrust
 from heatsoak.analysis.sensors.flaws import (
@@ -26,7 +27,6 @@ from heatsoak.analysis.sensors.readings import (
     read_log,
 )
 from heatsoak.recording import Recording
-from heatsoak.words import kelvin_text, temp_text, temps_text
 
 #: Readings at the onsets are the same if they differ by no more than this plus one step: a sensor
 #: lags more the faster it warms, and workloads heat different parts of a drive.
@@ -78,7 +78,7 @@ def trust_from_onsets(trust: SensorTrust, sightings: list[ReadingAtOnset]) -> Se
     readings_c, across, where = _widest(seen)
     spread_k = max(readings_c) - min(readings_c)
     step_k = trust.step_c or 0.0
-    at = f"at the onset of throttling it read {temps_text(readings_c)} {where}"
+    at = f"at the onset of throttling it read {words.temps_text(readings_c)} {where}"
     known = {"onsets": len(seen), "spread_at_onset_k": spread_k if len(readings_c) > 1 else None}
     moved = trust.why.split(";")[0]
 
@@ -90,19 +90,19 @@ def trust_from_onsets(trust: SensorTrust, sightings: list[ReadingAtOnset]) -> Se
         return judged("unknown", f"{moved}; {at}: {one} little")
     if spread_k > APART_K + step_k:
         return judged(
-            "poor", f"{at}: {kelvin_text(spread_k)} apart, it does not explain the throttling"
+            "poor", f"{at}: {words.kelvin_text(spread_k)} apart, it does not explain the throttling"
         )
     hotter = _hotter(sightings, max(readings_c) + ALIKE_K + step_k, min(readings_c) - ALIKE_K)
     if hotter is not None:
         return judged(
             "poor",
-            f"{at}, and {temp_text(hotter.reading_c)} in '{hotter.step}', which did not throttle: "
-            "it does not explain the throttling",
+            f"{at}, and {words.temp_text(hotter.reading_c)} in '{hotter.step}', which did not "
+            "throttle: it does not explain the throttling",
         )
     if spread_k > ALIKE_K + step_k:
         return judged(
             "unknown",
-            f"{at}: {kelvin_text(spread_k)} apart: it may or may not explain the throttling",
+            f"{at}: {words.kelvin_text(spread_k)} apart: it may or may not explain the throttling",
         )
     if not _rose(seen):
         return judged("unknown", f"{at}, hardly higher than before: that says little")
@@ -242,7 +242,7 @@ def _judge_readings(readings: TemperatureReadings, log: ThermalLog) -> SensorTru
             flaws.append(flaw)
             readings = readings.only(~is_code(readings))
     low, high = float(np.min(readings.values)), float(np.max(readings.values))
-    moved = f"it {'stayed at' if low == high else 'ranged from'} {temps_text((low, high))}"
+    moved = f"it {'stayed at' if low == high else 'ranged from'} {words.temps_text((low, high))}"
     trust = SensorTrust(
         name=readings.name,
         trust="unknown",

@@ -4,12 +4,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from heatsoak.importer import tables
 from heatsoak.importer.formats import Format
 from heatsoak.importer.formats.plain import name_of, read_columns
 from heatsoak.importer.formats.plain_columns import Columns, ReadColumn
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.source import Source
-from heatsoak.importer.tables import Unit, names_drive, unit_of
 from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout, split, ungarbled
 from heatsoak.importer.tables.rows import Section, Wanted
@@ -191,16 +191,16 @@ def _may_be_drives(found: Meaning, header: str) -> bool:
     Most temperatures and most throttling are not: they are usually the processor's.
     """
     if found.column.startswith("temp_c.") or found.state:
-        return names_drive(header)
+        return tables.names_drive(header)
     return found.column in ("read_bw_mb_s", "write_bw_mb_s", "busy_pct")
 
 
-def _unit(cell: str) -> Unit | None:
+def _unit(cell: str) -> tables.Unit | None:
     match = _UNIT.search(cell)
-    return unit_of(match.group(1)) if match is not None else None
+    return tables.unit_of(match.group(1)) if match is not None else None
 
 
-def _rates_by_units(units: Sequence[Unit | None]) -> dict[int, Meaning]:
+def _rates_by_units(units: Sequence[tables.Unit | None]) -> dict[int, Meaning]:
     """A drive's activity is, in any language, three shares, two rates and two totals."""
     found = {}
     for i in range(len(units) - 4):
@@ -213,7 +213,7 @@ def _rates_by_units(units: Sequence[Unit | None]) -> dict[int, Meaning]:
     return found
 
 
-def _temperatures_by_units(units: Sequence[Unit | None]) -> dict[int, Meaning]:
+def _temperatures_by_units(units: Sequence[tables.Unit | None]) -> dict[int, Meaning]:
     """A drive's health is temperatures, shares, and exactly two answers of yes or no."""
     kinds = [unit.kind if unit else "" for unit in units]
     found = {}

@@ -13,14 +13,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from heatsoak.importer import numbers, reports, tables
 from heatsoak.importer.block_devices import is_disk
 from heatsoak.importer.formats import Format
 from heatsoak.importer.formats.sar import json_parts
 from heatsoak.importer.log import Log, Options
-from heatsoak.importer.numbers import at, is_number, number_of, scaled
-from heatsoak.importer.reports import ReportReader, ReportTable, logs_of
 from heatsoak.importer.source import Source
-from heatsoak.importer.tables import SYSSTAT, columns_of, json_values, values_of
 from heatsoak.importer.timestamps import date_in_heading, plain_stamp
 
 _TOTALS = re.compile(r"(?:kB|MB|Blk|GB)_(?:read|wrtn)")
@@ -32,7 +30,7 @@ _STAMP = re.compile(r"(?<!\d)\d{1,2}:\d{2}(?::\d{2}|\s*[AaPp]\.?[Mm])")
 _MAX_PREFIX = 60
 _TABLE_START = re.compile(r"(?:avg-cpu:|Device:?|Linux) ")
 #: What jc makes of the headers of iostat's text.
-_JC = {re.sub(r"\W", "_", name.lower().replace("%", "percent_")): name for name in SYSSTAT}
+_JC = {re.sub(r"\W", "_", name.lower().replace("%", "percent_")): name for name in tables.SYSSTAT}
 #: What macOS names beside the disks.
 _MACOS_OTHERS = frozenset(("tty", "cpu", "load", "average"))
 
@@ -60,7 +58,7 @@ def _kind(source: Source) -> Literal["text", "json", "jc", "bsd", "rows"] | None
 
 
 def _read(source: Source, options: Options) -> list[Log]:
-    reader = ReportReader(source, "iostat")
+    reader = reports.ReportReader(source, "iostat")
     kind = _kind(source)
     if kind == "json":
         _take_json(source, reader)
@@ -78,7 +76,7 @@ def _read(source: Source, options: Options) -> list[Log]:
         _take_text(source, reader, _table_of(["Device", *headers]) if headers else None)
     if not reader.devices.rows:
         raise source.error("holds no devices: only 'iostat' with devices (without -c) can be read")
-    return logs_of(source, reader, options)
+    return reports.logs_of(source, reader, options)
 
 
 FORMAT = Format("iostat", "iostat", _kind, _read, priority=130)
@@ -87,7 +85,7 @@ FORMAT = Format("iostat", "iostat", _kind, _read, priority=130)
 # --- sysstat's JSON, and disks side by side ------------------------------------------------------
 
 
-def _take_json(source: Source, reader: ReportReader) -> None:
+def _take_json(source: Source, reader: reports.ReportReader) -> None:
     before = ""
     for key, value in json_parts(source):
         if key == "date" and isinstance(value, str):
@@ -95,38 +93,42 @@ def _take_json(source: Source, reader: ReportReader) -> None:
         elif key == "timestamp" and isinstance(value, str):
             reader.stamp(plain_stamp(value))
         elif key == "avg-cpu":
-            idle, waiting = (number_of(at(value, name)) for name in ("idle", "iowait"))
+            idle, waiting = (
+                numbers.number_of(numbers.at(value, name)) for name in ("idle", "iowait")
+            )
             if idle == idle:
                 reader.cpu(100.0 - idle - (0.0 if waiting != waiting else waiting))
         elif key == "disk":
             reader.header(("disk",))
         elif before == "statistics" and value == "":
             reader.call.skipped_boot = True  # with -y a blank line stands for the first report
-        elif (name := at(value, "disk_device")) and isinstance(name, str):
+        elif (name := numbers.at(value, "disk_device")) and isinstance(name, str):
             _take_disk(reader, name, value)
         before = key
 
 
-def _take_disk(reader: ReportReader, name: str, given: dict[str, Any]) -> None:
+def _take_disk(reader: reports.ReportReader, name: str, given: dict[str, Any]) -> None:
     given = {"%util" if key == "util" else key: number for key, number in given.items()}
     reader.devices.headers.update(dict.fromkeys(key for key in given if key.endswith("/s")))
-    reader.row(name, json_values(given))
+    reader.row(name, tables.json_values(given))
     for key in filter(_TOTALS.fullmatch, given):
-        reader.length(number_of(given[key]), number_of(given.get(f"{key}/s")))
+        reader.length(numbers.number_of(given[key]), numbers.number_of(given.get(f"{key}/s")))
 
 
-def _take_jc(source: Source, reader: ReportReader) -> None:
+def _take_jc(source: Source, reader: reports.ReportReader) -> None:
     """Rows that jc made of the text: of the processors, which begin a report, and of devices."""
     for row in (one.value for one in source.documents()):
-        if at(row, "type") == "cpu":
+        if numbers.at(row, "type") == "cpu":
             reader.begin_report()
-            idle, waiting = (number_of(row.get(f"percent_{of}")) for of in ("idle", "iowait"))
+            idle, waiting = (
+                numbers.number_of(row.get(f"percent_{of}")) for of in ("idle", "iowait")
+            )
             reader.cpu(100.0 - idle - waiting)
-        elif isinstance(name := at(row, "device"), str):
+        elif isinstance(name := numbers.at(row, "device"), str):
             _take_disk(reader, name, {_JC[key]: row[key] for key in row if key in _JC})
 
 
-def _take_bsd(source: Source, reader: ReportReader) -> None:
+def _take_bsd(source: Source, reader: reports.ReportReader) -> None:
     """`iostat -d` of BSD and macOS: disks side by side, a line for each report."""
     disks: list[tuple[str, int]] = []
     before, idle_at, width = "", -1, 0
@@ -139,14 +141,14 @@ def _take_bsd(source: Source, reader: ReportReader) -> None:
             disks = _disks_of(before, line)
             idle_at = words.index("id") if "id" in words else -1
             width = len(words)
-        elif disks and len(words) == width and all(map(is_number, words)):
+        elif disks and len(words) == width and all(map(numbers.is_number, words)):
             reader.begin_report()
             for disk, at in disks:
-                columns = columns_of(("KB/t", "tps", "MB/s"))
-                reader.row(disk, values_of(columns, words[at : at + 3]) or [])
+                columns = tables.columns_of(("KB/t", "tps", "MB/s"))
+                reader.row(disk, tables.values_of(columns, words[at : at + 3]) or [])
             if idle_at >= 0:
-                reader.cpu(100.0 - scaled(words[idle_at]))
-        elif not reader.command(line) and disks and is_number(words[0]):
+                reader.cpu(100.0 - numbers.scaled(words[idle_at]))
+        elif not reader.command(line) and disks and numbers.is_number(words[0]):
             source.skip(number)
         before = line
 
@@ -163,7 +165,7 @@ def _disks_of(names: str, header: str) -> list[tuple[str, int]]:
 
 
 @dataclass(frozen=True)
-class _Table(ReportTable):
+class _Table(reports.ReportTable):
     """A table of devices, by its header without the word for them, which is at 0 or -1.
 
     Attributes:
@@ -182,8 +184,8 @@ class _Table(ReportTable):
             return words[at], words[1:] if at == 0 else words[:-1]
         if pending and len(words) == width and words[0][0] in _DIGITS:
             return pending, words
-        is_longer = len(words) > width + 1 and not is_number(words[-width - 1])
-        if is_longer and all(map(is_number, words[-width:])):
+        is_longer = len(words) > width + 1 and not numbers.is_number(words[-width - 1])
+        if is_longer and all(map(numbers.is_number, words[-width:])):
             return " ".join(words[:-width]), words[-width:]
         return "", []
 
@@ -198,14 +200,14 @@ def _without_prefix(words: list[str]) -> list[str]:
 
 def _table_of(words: list[str]) -> _Table | None:
     if words[0] in _DEVICE_WORDS or (
-        words[0] not in SYSSTAT and not words[0][0].isdigit() and "/s" not in words[0]
+        words[0] not in tables.SYSSTAT and not words[0][0].isdigit() and "/s" not in words[0]
     ):
         headers, device_at = words[1:], 0
     elif words[-1] in _DEVICE_WORDS:
         headers, device_at = words[:-1], -1
     else:
         return None
-    if sum(header in SYSSTAT for header in headers) < 2:
+    if sum(header in tables.SYSSTAT for header in headers) < 2:
         return None
     if not {"rtps", "KB/t", "Tape:"}.isdisjoint(words):
         return None
@@ -220,7 +222,7 @@ def _table_of(words: list[str]) -> _Table | None:
         for index, header in enumerate(headers)
         if _TOTALS.fullmatch(header) and f"{header}/s" in headers
     ]
-    return _Table(headers, columns_of(headers), device_at, totals=totals)
+    return _Table(headers, tables.columns_of(headers), device_at, totals=totals)
 
 
 # --- rows that were taken out of reports ---------------------------------------------------------
@@ -248,14 +250,16 @@ def _are_rows(lines: Sequence[str]) -> bool:
     return len(rows) >= _LEAST_ROWS and all(
         len(row) == len(rows[0]) > _LEAST_NUMBERS
         and is_disk(row[0])
-        and all(map(is_number, row[1:]))
+        and all(map(numbers.is_number, row[1:]))
         for row in rows
     )
 
 
 def _headers_of(lines: Sequence[str]) -> Sequence[str]:
     """Return the headers of rows without one; none where rates and sizes do not agree on them."""
-    rows = np.array([[scaled(word) for word in line.split()[1:]] for line in lines if line.strip()])
+    rows = np.array(
+        [[numbers.scaled(word) for word in line.split()[1:]] for line in lines if line.strip()]
+    )
     headers = _ROWS.get(rows.shape[1], "").split()
     if not headers:
         return ()
@@ -279,7 +283,7 @@ def _headers_of(lines: Sequence[str]) -> Sequence[str]:
 # --- sysstat's text, line by line ----------------------------------------------------------------
 
 
-def _take_text(source: Source, reader: ReportReader, table: _Table | None = None) -> None:
+def _take_text(source: Source, reader: reports.ReportReader, table: _Table | None = None) -> None:
     """Take the lines of reports; `table` is that of rows without headers."""
     every, last_header, last_table = table, "", table
     is_indented = False  # whether the header begins with blanks, as all of a quoted text does
@@ -309,11 +313,11 @@ def _take_text(source: Source, reader: ReportReader, table: _Table | None = None
                     if line[0] == " " and device is words[0] and not is_indented:
                         reader.devices.groups.add(device)  # of -g: indented by a blank
                     continue
-            if len(words) == 1 and not is_number(words[0]):
+            if len(words) == 1 and not numbers.is_number(words[0]):
                 pending = words[0]
                 continue
-        if idle_at and is_number(words[0]):
-            idle = [scaled(words[at]) for at in idle_at if at < len(words)]
+        if idle_at and numbers.is_number(words[0]):
+            idle = [numbers.scaled(words[at]) for at in idle_at if at < len(words)]
             reader.cpu(100.0 - sum(idle) if len(idle) == len(idle_at) else np.nan, prefix)
             idle_at = []
             continue
@@ -343,7 +347,7 @@ def _take_text(source: Source, reader: ReportReader, table: _Table | None = None
                 reader.stamp(stamp)
                 table, idle_at = None, []
                 continue
-        is_numbers = sum(map(is_number, words)) >= min(3, len(words))
+        is_numbers = sum(map(numbers.is_number, words)) >= min(3, len(words))
         if not reader.command(line) and not is_other and (table is not None or is_numbers):
             source.skip(number)
     for call in reader.calls:
@@ -352,15 +356,15 @@ def _take_text(source: Source, reader: ReportReader, table: _Table | None = None
 
 
 def _take_row(
-    reader: ReportReader, table: _Table, device: str, words: Sequence[str], prefix: str
+    reader: reports.ReportReader, table: _Table, device: str, words: Sequence[str], prefix: str
 ) -> bool:
-    values = values_of(table.columns, words)
+    values = tables.values_of(table.columns, words)
     if values is None:
         return False
     reader.row(device, values, prefix)
     for total_at, rate_at in table.totals:
         if words[total_at][-1].isdigit():
-            reader.length(scaled(words[total_at]), scaled(words[rate_at]))
+            reader.length(numbers.scaled(words[total_at]), numbers.scaled(words[rate_at]))
     return True
 
 

@@ -13,9 +13,9 @@ from heatsoak.importer.formats import Format, plain
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.numbers import at
 from heatsoak.importer.source import Source
+from heatsoak.importer.tables import layout
 from heatsoak.importer.tables.derived import total
 from heatsoak.importer.tables.headers import meaning
-from heatsoak.importer.tables.layout import SeriesValue, labelled, widened
 
 #: Objects that decide whether they are rows; rows have this share of their keys in common.
 _SHOWN, _IN_COMMON = 8, 0.5
@@ -43,7 +43,7 @@ def _recognises(source: Source) -> bool:
 
 def _read(source: Source, options: Options) -> list[Log]:
     if '"resultType"' in "\n".join(source.head_lines)[:_HEAD]:
-        return plain.read_rows(source, options, widened(source, _of_prometheus(source)))
+        return plain.read_rows(source, options, layout.widened(source, _of_prometheus(source)))
     return plain.read_rows(source, options, _rows(source))
 
 
@@ -91,7 +91,7 @@ def _flat(value: dict[str, Any], above: str = "", depth: int = 1) -> Iterator[tu
 _HEAD = 1000
 
 
-def _of_prometheus(source: Source) -> Iterator[SeriesValue]:
+def _of_prometheus(source: Source) -> Iterator[layout.SeriesValue]:
     for document in source.documents():
         if at(document.value, "data/resultType") != "matrix":
             raise source.error(
@@ -109,12 +109,12 @@ def _of_prometheus(source: Source) -> Iterator[SeriesValue]:
                     "counter itself, as in node_disk_written_bytes_total",
                     document.line,
                 )
-            told = labelled(name, {key: str(text) for key, text in labels.items()})
+            told = layout.labelled(name, {key: str(text) for key, text in labels.items()})
             if told is None:
                 continue
             for pair in at(series, "values") or ():
                 if isinstance(pair, list) and len(pair) == 2:
-                    yield SeriesValue(*told, str(pair[0]), str(pair[1]))
+                    yield layout.SeriesValue(*told, str(pair[0]), str(pair[1]))
 
 
 FORMAT = Format("json-rows", "a table of JSON objects", _recognises, _read, priority=190)

@@ -9,12 +9,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from heatsoak.importer import numbers, reports
 from heatsoak.importer.formats import Format
 from heatsoak.importer.formats.results import numbered_names
 from heatsoak.importer.log import Log, Options, Remark
-from heatsoak.importer.numbers import at, is_number, multiple, scaled
 from heatsoak.importer.readings import stamp_in
-from heatsoak.importer.reports import CPU, ReportReader, ReportTable, logs_of, table_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables import KIB, SECTOR, ReportColumn, values_of
 from heatsoak.importer.tables.layout import split
@@ -29,7 +28,7 @@ _MAX_LINE = 400
 
 
 #: Takes a file's reports; may return what is to be said of it.
-_Take = Callable[[Source, ReportReader], Remark | None]
+_Take = Callable[[Source, reports.ReportReader], Remark | None]
 
 
 def _format(
@@ -50,11 +49,11 @@ def _format(
         return all(any(map(mark.search, lines)) for mark in known)
 
     def read(source: Source, options: Options) -> list[Log]:
-        reader = ReportReader(source, name, counts=counts, by_time=by_time)
+        reader = reports.ReportReader(source, name, counts=counts, by_time=by_time)
         remark = take(source, reader)
         if not reader.devices.rows:
             raise source.error("holds a header, and no rows below it")
-        logs = logs_of(source, reader, options)
+        logs = reports.logs_of(source, reader, options)
         return [log.with_remarks(remark) for log in logs] if remark else logs
 
     return Format(name, title, recognises, read, priority)
@@ -68,27 +67,29 @@ _JC = {"bi": "blocks_in", "bo": "blocks_out", "id": "idle_time", "wa": "io_wait_
 _IS_VMSTAT = r"\br\s+b\s+swpd\s.*\bbi\s+bo\b|\"blocks_in\": ?\d"
 
 
-def _take_vmstat(source: Source, reader: ReportReader) -> None:
-    table: ReportTable | None = None
+def _take_vmstat(source: Source, reader: reports.ReportReader) -> None:
+    table: reports.ReportTable | None = None
     if source.first_character in ("[", "{"):
-        table = table_of(list(_JC), _VMSTAT, ("id", "wa"))
+        table = reports.table_of(list(_JC), _VMSTAT, ("id", "wa"))
         for row in (one.value for one in source.documents()):
-            told = [at(row, name) for name in ("timestamp", "timezone")]
+            told = [numbers.at(row, name) for name in ("timestamp", "timezone")]
             reader.begin_report(plain_stamp(" ".join(word for word in told if word)))
-            reader.take(table, [str(at(row, name)) for name in _JC.values()])
+            reader.take(table, [str(numbers.at(row, name)) for name in _JC.values()])
         return
     first = 0  # where vmstat's own words begin: a tool may have put a time before them
     for number, line in source.lines():
         words = line.split()
         if "bi" in words and "bo" in words and "r" in words:
             first = words.index("r")
-            table = table_of([w for w in words[first:] if w.islower()], _VMSTAT, ("id", "wa"))
+            table = reports.table_of(
+                [w for w in words[first:] if w.islower()], _VMSTAT, ("id", "wa")
+            )
             continue
         if table is None:
             continue
         end = first + len(table.headers)
-        if len(words) < end or not all(map(is_number, words[first:end])):
-            if words and is_number(words[0]):
+        if len(words) < end or not all(map(numbers.is_number, words[first:end])):
+            if words and numbers.is_number(words[0]):
                 source.skip(number)
             continue
         reader.begin_report(plain_stamp(" ".join((*words[:first], *words[end:]))))
@@ -98,7 +99,7 @@ def _take_vmstat(source: Source, reader: ReportReader) -> None:
 # --- zpool iostat --------------------------------------------------------------------------------
 
 
-def _take_zpool(source: Source, reader: ReportReader) -> None:
+def _take_zpool(source: Source, reader: reports.ReportReader) -> None:
     reader.devices.has_mapped = False
     groups = reader.devices.groups
     waits_at = 0
@@ -112,7 +113,7 @@ def _take_zpool(source: Source, reader: ReportReader) -> None:
             waits_at = 1 + 2 * words.index("disk_wait") if "disk_wait" in words else 0
             continue
         indent = len(line) - len(line.lstrip())
-        is_row = len(words) >= 7 and all(w == "-" or is_number(w) for w in words[1:7])
+        is_row = len(words) >= 7 and all(w == "-" or numbers.is_number(w) for w in words[1:7])
         if not is_row:
             stamp = stamp_in(line)
             if stamp is not None and words[0] not in ("pool", "vdev"):
@@ -125,7 +126,7 @@ def _take_zpool(source: Source, reader: ReportReader) -> None:
             groups.add(words[0])
             continue
         # in millions, whether exact (`-p`) or rounded with a letter of powers of 1024
-        millions = [scaled(word, 1e-6) for word in words[3:7]]
+        millions = [numbers.scaled(word, 1e-6) for word in words[3:7]]
         values = [
             *zip(("read_iops", "write_iops"), (1e6 * value for value in millions[:2]), strict=True),
             *zip(("read_bw_mb_s", "write_bw_mb_s"), millions[2:], strict=True),
@@ -142,7 +143,7 @@ def _zfs_us(word: str) -> float:
     """A wait in us; one without a unit is in ns."""
     match = re.fullmatch(r"([\d.]{1,20})(ns|us|ms|s|)", word)
     scales = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6, "": 1e-3}
-    return np.nan if match is None else scaled(match.group(1), scales[match.group(2)])
+    return np.nan if match is None else numbers.scaled(match.group(1), scales[match.group(2)])
 
 
 # --- dstat, dool and pcp-dstat: CSV below two lines that name groups and their columns -----------
@@ -164,10 +165,10 @@ _DSTAT = {
 _TOTAL = "total"
 
 
-def _take_dstat(source: Source, reader: ReportReader) -> Remark | None:
+def _take_dstat(source: Source, reader: reports.ReportReader) -> Remark | None:
     groups: list[str] = []
     names: list[str] = []
-    tables: dict[str, ReportTable] = {}
+    tables: dict[str, reports.ReportTable] = {}
     time_at: int | None = None
     year, is_pcp = "", False
     for number, line in source.lines():
@@ -200,7 +201,7 @@ def _take_dstat(source: Source, reader: ReportReader) -> Remark | None:
                 if device:
                     reader.row(device, values_of(table.columns, words) or [])
                 elif table.cpu:
-                    reader.share(CPU, table.cpu_pct(words))
+                    reader.share(reports.CPU, table.cpu_pct(words))
     if not any(tables) and not reader.devices.rows:
         raise source.error("holds no disks: 'dstat --time --disk --io --output FILE' records them")
     reader.devices.groups.add(_TOTAL)
@@ -212,7 +213,7 @@ def _take_dstat(source: Source, reader: ReportReader) -> Remark | None:
 
 def _dstat_tables(
     groups: Sequence[str], names: Sequence[str]
-) -> tuple[dict[str, ReportTable], int | None]:
+) -> tuple[dict[str, reports.ReportTable], int | None]:
     """Return a table for each device, that of the processors under "", and the time's place."""
     columns: dict[str, list[ReportColumn]] = {}
     idle: list[tuple[int, float]] = []
@@ -228,8 +229,8 @@ def _dstat_tables(
             idle.append((place, -1.0))
         elif word in ("time", "date/time", "epoch") and (time_at is None or word == "epoch"):
             time_at = place
-    tables = {device: ReportTable(names, own) for device, own in columns.items()}
-    return tables | ({"": ReportTable(names, cpu=tuple(idle))} if idle else {}), time_at
+    tables = {device: reports.ReportTable(names, own) for device, own in columns.items()}
+    return tables | ({"": reports.ReportTable(names, cpu=tuple(idle))} if idle else {}), time_at
 
 
 def _dated(word: str, year: str) -> str:
@@ -246,7 +247,7 @@ def _dated(word: str, year: str) -> str:
 _COLLECTL = {
     "KBRead": ("read_bw_mb_s", KIB), "Reads": ("read_iops", 1.0),
     "KBWrit": ("write_bw_mb_s", KIB), "KBWrite": ("write_bw_mb_s", KIB),
-    "Writes": ("write_iops", 1.0), "cpu": (CPU, 1.0),
+    "Writes": ("write_iops", 1.0), "cpu": (reports.CPU, 1.0),
     "KBytes": ("read_bw_mb_s", KIB), "KBytes 2": ("write_bw_mb_s", KIB),
     "IOs": ("read_iops", 1.0), "IOs 2": ("write_iops", 1.0),
     "QLen": ("queue", 1.0), "Util": ("busy_pct", 1.0),
@@ -258,10 +259,10 @@ _COLLECTL_HEAD = re.compile(r"# ?(?:\S+ +)*(?:KBRead .*KBWrit|Name +KBytes .*KBy
 _ROUNDED = re.compile(r"(\d{1,9})([KMG])")
 
 
-def _take_collectl(source: Source, reader: ReportReader) -> None:
+def _take_collectl(source: Source, reader: reports.ReportReader) -> None:
     reader.begin_call("")
     reader.call.skipped_boot = True
-    table: ReportTable | None = None
+    table: reports.ReportTable | None = None
     before = ""
     has_records = False  # a line above each report tells its time
     for number, line in source.lines():
@@ -284,16 +285,18 @@ def _take_collectl(source: Source, reader: ReportReader) -> None:
                 source.skip(number)
 
 
-def _collectl_table(words: list[str]) -> ReportTable:
+def _collectl_table(words: list[str]) -> reports.ReportTable:
     headers = numbered_names(words)
     waits = _COLLECTL_WAITS if "Wait 3" in headers else {"Wait": ("lat_us", 1e3)}
     is_cpu = "KBytes" not in headers and "Idle" in headers
-    return table_of(headers, {} if is_cpu else _COLLECTL | waits, ("Idle", "Wait") * is_cpu, "Name")
+    return reports.table_of(
+        headers, {} if is_cpu else _COLLECTL | waits, ("Idle", "Wait") * is_cpu, "Name"
+    )
 
 
 def _unrounded(word: str) -> str:
     match = _ROUNDED.fullmatch(word)
-    return word if match is None else str(float(match[1]) * multiple(match[2], 1000.0))
+    return word if match is None else str(float(match[1]) * numbers.multiple(match[2], 1000.0))
 
 
 # --- nmon: a line for each quantity, with all disks in it, and a line that says when -------------
@@ -306,7 +309,7 @@ _NMON = {
 _SNAPSHOT = re.compile(r"T\d{1,9}")
 
 
-def _take_nmon(source: Source, reader: ReportReader) -> None:
+def _take_nmon(source: Source, reader: reports.ReportReader) -> None:
     moments: dict[str, str] = {}
     names: dict[str, list[str]] = {}
     for number, line in source.lines():
@@ -323,11 +326,11 @@ def _take_nmon(source: Source, reader: ReportReader) -> None:
             reader.at(words[1])
             values = dict(zip(names.get(words[0], ()), words[2:], strict=False))
             if known is None:
-                idle = [scaled(values.get(name, "")) for name in ("Idle%", "Wait%")]
-                reader.share(CPU, 100.0 - sum(idle))
+                idle = [numbers.scaled(values.get(name, "")) for name in ("Idle%", "Wait%")]
+                reader.share(reports.CPU, 100.0 - sum(idle))
                 continue
             for device, word in values.items():
-                reader.row(device, [(known[0], scaled(word, known[1]))])
+                reader.row(device, [(known[0], numbers.scaled(word, known[1]))])
             if not values:
                 source.skip(number)
     reader.read_stamps = lambda words, _: read_stamps([moments.get(w, "") for w in words])
@@ -336,7 +339,7 @@ def _take_nmon(source: Source, reader: ReportReader) -> None:
 # --- /proc/diskstats in a loop, or as collectl keeps it ------------------------------------------
 
 
-def _take_diskstats(source: Source, reader: ReportReader) -> None:
+def _take_diskstats(source: Source, reader: reports.ReportReader) -> None:
     before: dict[str, list[float]] = {}
     for _, line in source.lines():
         match = _COUNTERS.fullmatch(line) if len(line) <= _MAX_LINE else None

@@ -9,45 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from heatsoak.importer.block_devices import is_array, is_disk, is_part, with_other_drives
-from heatsoak.importer.formats import Format
-from heatsoak.importer.formats.plain_columns import (
-    MIN_ROWS_EACH,
-    Columns,
-    ReadColumn,
-    example_of,
-)
-from heatsoak.importer.frames import Array, rates, usual_of
+from heatsoak.importer import block_devices, frames, runs, tables
+from heatsoak.importer.formats import Format, plain_columns
 from heatsoak.importer.log import Log, Options
-from heatsoak.importer.runs import (
-    Indices,
-    Rows,
-    Texts,
-    counts_among,
-    grouped,
-    logs_of,
-    picked_words,
-)
 from heatsoak.importer.source import Source
-from heatsoak.importer.tables import (
-    TIMES,
-    TOKENS,
-    direction_of,
-    has_any,
-    slug,
-    split_unit,
-    tokens_of,
-)
-from heatsoak.importer.tables.cells import Words, is_value, throttling_of
-from heatsoak.importer.tables.derived import (
-    CURRENT,
-    IN_BYTES,
-    MAX_IOPS,
-    MAX_MB_S,
-    VOLTAGE,
-    temperature_by_size,
-    unit_by_magnitude,
-)
+from heatsoak.importer.tables import cells, derived
 from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout, headers_of, layout_of, long_rows, split, widened
 from heatsoak.importer.tables.rows import Reader, Section, remark_unread, wanted_drives
@@ -116,12 +82,15 @@ def read_table(
     layout = replace(layout, header=headers_of(layout))
     if not layout.header and not options.mapping:
         raise source.error(
-            f"has no header: name its columns by number, as in {example_of(layout)}", layout.line
+            f"has no header: name its columns by number, as in {plain_columns.example_of(layout)}",
+            layout.line,
         )
-    return read_columns(Columns(source, layout, options, is_crowded=is_crowded), format_name)
+    return read_columns(
+        plain_columns.Columns(source, layout, options, is_crowded=is_crowded), format_name
+    )
 
 
-def read_columns(columns: Columns, format_name: str) -> list[Log]:
+def read_columns(columns: plain_columns.Columns, format_name: str) -> list[Log]:
     """Return the runs of a table; where it is crowded, a repeated header begins a run."""
     source = columns.source
     table = _Table(columns)
@@ -133,7 +102,7 @@ def read_columns(columns: Columns, format_name: str) -> list[Log]:
             parts.append(replace(rows, marks=marks, goes_on=number > 0))
     if reader.doubt:
         source.remark(reader.doubt)
-    logs = logs_of(format_name, source.name, parts)
+    logs = runs.logs_of(format_name, source.name, parts)
     if not logs:
         raise source.error("holds no row whose time can be read")
     return _with_other_drives(logs, table.idle)
@@ -142,7 +111,7 @@ def read_columns(columns: Columns, format_name: str) -> list[Log]:
 class _Table:
     """Makes runs of the sections that are read."""
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: plain_columns.Columns) -> None:
         self._columns, self._source, self._options = columns, columns.source, columns.options
         #: Drives that are left out where others are not, by name.
         self.idle: set[str] = set()
@@ -151,7 +120,7 @@ class _Table:
         # these write American dates, whatever the machine's language
         self._day_first = False if is_us or any("\x1f" in name for name in header) else None
 
-    def rows(self, section: Section) -> list[Rows]:
+    def rows(self, section: Section) -> list[runs.Rows]:
         """Return the rows of a section, by device where its headers or a column name some."""
         heading = section.header, section.units
         columns = self._columns.of(section)
@@ -159,13 +128,13 @@ class _Table:
         times = self._times(section, by_role)
         devices = [d for d in dict.fromkeys(c.device for c in columns) if d]
         wanted = wanted_drives(self._source, self._options, devices) if devices else []
-        by_device: dict[str, list[ReadColumn]] = {}
+        by_device: dict[str, list[plain_columns.ReadColumn]] = {}
         for column in columns:
             if not column.meaning.is_role:
                 by_device.setdefault(column.device, []).append(column)
         parts = []
         labels = {
-            slug(section.header[index]): _texts(section.words[index])
+            tables.slug(section.header[index]): _texts(section.words[index])
             for index in self._columns.labels[heading]
         }
         for device in wanted or [""]:
@@ -173,7 +142,7 @@ class _Table:
             own = by_device.get("", []) + (by_device.get(device, []) if device else [])
             values, states, totals = self._values(section, own, times.t_s)
             direction = by_role.get("direction")
-            part = Rows(
+            part = runs.Rows(
                 times,
                 values,
                 states,
@@ -190,13 +159,15 @@ class _Table:
                 if direction is None:
                     parts.append(self._apart(rows))
                 else:
-                    parts.append(_pivoted(rows, words if one is None else picked_words(words, one)))
+                    parts.append(
+                        _pivoted(rows, words if one is None else runs.picked_words(words, one))
+                    )
         named = {column.meaning.column for column in columns if column.device}
         shared = {column.meaning.column for column in by_device.get("", [])} - named
         return self._busy(parts, shared if wanted else ()) if len(parts) > 1 else parts
 
     def _owners(
-        self, section: Section, times: Times, by_role: dict[str, ReadColumn]
+        self, section: Section, times: Times, by_role: dict[str, plain_columns.ReadColumn]
     ) -> Sequence[str] | None:
         """Which drive or host each row is of, by as few columns as tell rows of one time apart."""
         owner = by_role.get("device")
@@ -215,8 +186,8 @@ class _Table:
                 names = len(set(zip(words, *told.values(), strict=True)))
                 # runs of one drive, each with a clock from 0, have the same times one by one
                 changes = sum(map(str.__ne__, words[1:], words))
-                is_of_runs = times.clock == "none" and changes < MIN_ROWS_EACH * names
-                counts_rows = MIN_ROWS_EACH * names > len(words)
+                is_of_runs = times.clock == "none" and changes < plain_columns.MIN_ROWS_EACH * names
+                counts_rows = plain_columns.MIN_ROWS_EACH * names > len(words)
                 if len(set(also)) > len(set(keys)) and not (is_of_runs or counts_rows):
                     told[index], keys, self._identity = words, also, "path"
         if len(told) < 2:
@@ -224,27 +195,29 @@ class _Table:
         each = (told[index] for index in sorted(told))
         return [" ".join(words) for words in zip(*each, strict=True)]
 
-    def _setups(self, labels: dict[str, Texts]) -> Sequence[str] | None:
+    def _setups(self, labels: dict[str, runs.Texts]) -> Sequence[str] | None:
         """How the runs were made, where that changes and no column numbers the runs."""
         for name, texts in labels.items():
             changes = int(np.count_nonzero(texts[1:] != texts[:-1]))
-            if name in TOKENS["setups"] and 1 <= changes < len(texts) / _MIN_ROWS:
+            if name in tables.TOKENS["setups"] and 1 <= changes < len(texts) / _MIN_ROWS:
                 words = [str(text) for text in texts]
-                if not any(map(is_value, set(words))):
+                if not any(map(cells.is_value, set(words))):
                     return words
         return None
 
-    def _labels(self, section: Section, column: ReadColumn | None) -> Sequence[str] | None:
+    def _labels(
+        self, section: Section, column: plain_columns.ReadColumn | None
+    ) -> Sequence[str] | None:
         """The column's texts; None where they only count the rows."""
         if column is None:
             return None
         words = section.words[column.index]
-        if len(words) > _MIN_ROWS and MIN_ROWS_EACH * len(set(words)) > len(words):
+        if len(words) > _MIN_ROWS and plain_columns.MIN_ROWS_EACH * len(set(words)) > len(words):
             self._source.note(f"'{column.header}' counts rows: not used for steps or runs")
             return None
         return words
 
-    def _busy(self, parts: list[Rows], shared: Container[str]) -> list[Rows]:
+    def _busy(self, parts: list[runs.Rows], shared: Container[str]) -> list[runs.Rows]:
         """The drives that moved anything or were hot, or all of them if none did.
 
         `shared` are columns that are of no drive alone.
@@ -254,13 +227,13 @@ class _Table:
             + sum(float(np.ptp(v[np.isfinite(v)])) for v in part.totals.values() if (v == v).any())
             for part in parts
         ]
-        kept: list[Rows] = []
-        left: list[tuple[Rows, float]] = []
+        kept: list[runs.Rows] = []
+        left: list[tuple[runs.Rows, float]] = []
         for part, load in zip(parts, loads, strict=True):
             own = {name: v for name, v in part.columns.items() if name not in shared}
             warmth = (values for name, values in own.items() if name.startswith("temp_c."))
             has_values = any(np.isfinite(v).any() for v in [*own.values(), *part.totals.values()])
-            if has_values and counts_among(load, max(loads), warmth):
+            if has_values and runs.counts_among(load, max(loads), warmth):
                 kept.append(part)
             else:
                 left.append((part, load))
@@ -276,13 +249,13 @@ class _Table:
         return kept + also
 
     def _of_devices(
-        self, rows: Rows, devices: Sequence[str] | None
-    ) -> Iterator[tuple[Indices | None, Rows]]:
+        self, rows: runs.Rows, devices: Sequence[str] | None
+    ) -> Iterator[tuple[runs.Indices | None, runs.Rows]]:
         """The rows of each device that a column names, with their indices."""
         if devices is None:
             yield None, rows
             return
-        found = grouped(devices)
+        found = runs.grouped(devices)
         wanted = wanted_drives(self._source, self._options, [name for name in found if name])
         rows = replace(
             rows,
@@ -293,9 +266,9 @@ class _Table:
             which = found[name]
             yield which, replace(rows.part(which), drive={self._identity: name})
 
-    def _times(self, section: Section, by_role: dict[str, ReadColumn]) -> Times:
+    def _times(self, section: Section, by_role: dict[str, plain_columns.ReadColumn]) -> Times:
         rows = len(section)
-        if self._columns.interval_s is not None and by_role.keys().isdisjoint(TIMES):
+        if self._columns.interval_s is not None and by_role.keys().isdisjoint(tables.TIMES):
             return Times(
                 np.arange(1.0, rows + 1) * np.float64(self._columns.interval_s), "none", None
             )
@@ -306,7 +279,7 @@ class _Table:
         dated: Times | None = None
         if date is not None and date is not time:
             if ":" in next(iter(words), ""):
-                joined = Words()
+                joined = cells.Words()
                 for both in zip(section.words[date.index], words, strict=True):
                     joined.append(" ".join(both))
                 words, date = joined, None
@@ -321,14 +294,14 @@ class _Table:
         if times.doubt:
             self._source.remark(times.doubt, ("time",))
         remark_unread(self._source, section, times.t_s)
-        usual_s = usual_of(np.diff(np.unique(times.t_s[np.isfinite(times.t_s)])))
+        usual_s = frames.usual_of(np.diff(np.unique(times.t_s[np.isfinite(times.t_s)])))
         if usual_s > _MAX_INTERVAL_S:
             raise self._source.error(
                 f"its rows are {amount_text(usual_s / 3600, 'h')} apart: not a log of a drive"
             )
         return times
 
-    def _apart(self, rows: Rows) -> Rows:
+    def _apart(self, rows: runs.Rows) -> runs.Rows:
         """Rows that all carry one time, the end's or the beginning's, as far apart as is stated."""
         known = rows.times.t_s[np.isfinite(rows.times.t_s)]
         is_one_run = rows.steps is None and rows.runs is None
@@ -346,7 +319,7 @@ class _Table:
     def _in_seconds(self, times: Times, words: Sequence[str], header: str) -> Times:
         """Plain numbers without a unit: whole ones that go up in hundreds are milliseconds."""
         first = next(iter(words), "")
-        usual = usual_of(np.diff(times.t_s[np.isfinite(times.t_s)]))
+        usual = frames.usual_of(np.diff(times.t_s[np.isfinite(times.t_s)]))
         if ":" in first or not usual:
             return times
         is_ms = usual >= 200 and usual not in (300.0, 600.0, 900.0, 1800.0, 3600.0)
@@ -356,27 +329,27 @@ class _Table:
         return replace(times, t_s=times.t_s * 1e-3) if is_ms else times
 
     def _values(
-        self, section: Section, columns: list[ReadColumn], t_s: Array
-    ) -> tuple[dict[str, Array], dict[str, Array], dict[str, Array]]:
-        values: dict[str, Array] = {}
-        states: dict[str, Array] = {}
-        totals: dict[str, Array] = {}
+        self, section: Section, columns: list[plain_columns.ReadColumn], t_s: frames.Array
+    ) -> tuple[dict[str, frames.Array], dict[str, frames.Array], dict[str, frames.Array]]:
+        values: dict[str, frames.Array] = {}
+        states: dict[str, frames.Array] = {}
+        totals: dict[str, frames.Array] = {}
         bare = [
             c for c in columns if c.meaning.column.endswith("bw_mb_s") and not c.meaning.has_unit
         ]
         raws = {c.index: self._upward(c, section.columns.get(c.index)) for c in columns}
         counted = {c.index for c in columns if _only_grows(c.meaning, raws[c.index])}
-        guessed = unit_by_magnitude(
-            rates(raws[c.index], t_s) if c.index in counted else raws[c.index] for c in bare
+        guessed = derived.unit_by_magnitude(
+            frames.rates(raws[c.index], t_s) if c.index in counted else raws[c.index] for c in bare
         )
         if any(c.header == _DSTAT_COLUMN for c in bare):
-            guessed = IN_BYTES
+            guessed = derived.IN_BYTES
         one = {c.meaning.column.split("_")[0] for c in columns if c.meaning.is_rate}
         for column in columns:
             what = column.meaning
             name = what.column
             if what.state:
-                throttling = throttling_of(section.words[column.index])
+                throttling = cells.throttling_of(section.words[column.index])
                 if throttling is not None and throttling[1]:
                     values[name] = throttling[0]
                 elif throttling is not None:
@@ -388,7 +361,7 @@ class _Table:
                 self._source.note(what.note)
                 continue
             if name.startswith("temp_c.") and not what.has_unit:
-                what = temperature_by_size(what, raw, column.header)
+                what = derived.temperature_by_size(what, raw, column.header)
             if name.startswith("lat_") and name != "lat_us":
                 if len(one) != 1 or not one <= {"read", "write"}:
                     continue
@@ -410,12 +383,12 @@ class _Table:
                 continue
             plain = what.scale == 1.0 and what.offset == 0.0
             values[name] = raw if plain else raw * what.scale + what.offset
-        if {VOLTAGE, CURRENT} <= values.keys():
-            values["power_w"] = values.pop(VOLTAGE) * values.pop(CURRENT)
+        if {derived.VOLTAGE, derived.CURRENT} <= values.keys():
+            values["power_w"] = values.pop(derived.VOLTAGE) * values.pop(derived.CURRENT)
             self._source.note("power is voltage times current")
         return values, states, totals
 
-    def _upward(self, column: ReadColumn, raw: Array | None) -> Array:
+    def _upward(self, column: plain_columns.ReadColumn, raw: frames.Array | None) -> frames.Array:
         """A column's numbers; those of a rate that is drawn downward, as netdata does, upward."""
         if raw is None or not column.meaning.is_rate or not (raw < 0).any() or (raw > 0).any():
             return np.empty(0) if raw is None else raw
@@ -431,16 +404,22 @@ def _with_other_drives(logs: list[Log], idle: Container[str]) -> list[Log]:
     hosts: dict[tuple[str, ...], list[tuple[str, Log]]] = {}
     for log in logs:
         words = str(log.drive.get("path", "")).split()
-        devices = [word for word in words if is_disk(word) or is_array(word)]
+        devices = [
+            word for word in words if block_devices.is_disk(word) or block_devices.is_array(word)
+        ]
         if len(devices) == 1:
             host = tuple(word for word in words if word not in devices)
             hosts.setdefault(host, []).append((devices[0], log))
     beside: dict[int, Log] = {}
     for found in hosts.values():
         names = {name for name, _ in found}
-        drives = [log for name, log in found if is_disk(name) and not is_part(name, names)]
+        drives = [
+            log
+            for name, log in found
+            if block_devices.is_disk(name) and not block_devices.is_part(name, names)
+        ]
         own = [log for _, log in found]
-        beside |= zip(map(id, own), with_other_drives(own, drives), strict=True)
+        beside |= zip(map(id, own), block_devices.with_other_drives(own, drives), strict=True)
     taken = [beside.get(id(log), log) for log in logs if log.drive.get("path") not in idle]
     if len(taken) == len(logs) or len({str(log.drive.get("path")) for log in taken}) > 1:
         return taken
@@ -448,14 +427,14 @@ def _with_other_drives(logs: list[Log], idle: Container[str]) -> list[Log]:
     return [replace(log, label=log.label.removeprefix(path).strip()) for log in taken]
 
 
-def _only_grows(what: Meaning, raw: Array) -> bool:
+def _only_grows(what: Meaning, raw: frames.Array) -> bool:
     """Whether what should be a rate is a counter: large at first, and never less than before."""
     known = raw[np.isfinite(raw)]
     if not what.is_rate or what.is_total or len(known) < _MIN_ROWS:
         return False
     grown = np.diff(known)
     is_count = bool((grown >= 0).all()) and len(np.unique(known)) >= _MIN_ROWS
-    most = MAX_IOPS if what.column.endswith("iops") else MAX_MB_S / what.scale
+    most = derived.MAX_IOPS if what.column.endswith("iops") else derived.MAX_MB_S / what.scale
     if what.has_unit:
         return is_count and float(np.median(known)) > most
     usual = float(np.median(grown))
@@ -467,10 +446,14 @@ def _has_passes(header: Sequence[str]) -> bool:
     """Whether columns say how many seconds were read and how many written: one, then the other."""
     ways: set[str | None] = set()
     for name in header:
-        rest, unit = split_unit(name)
+        rest, unit = tables.split_unit(name)
         is_time = unit is not None and unit.kind == "time" and unit.scale >= 1.0
-        if is_time and "per" not in tokens_of(rest):
-            ways.add(None if has_any(tokens_of(rest), "latency") else direction_of(rest))
+        if is_time and "per" not in tables.tokens_of(rest):
+            ways.add(
+                None
+                if tables.has_any(tables.tokens_of(rest), "latency")
+                else tables.direction_of(rest)
+            )
     return {"read", "write"} <= ways
 
 
@@ -481,10 +464,10 @@ def name_of(drive: Mapping[str, str]) -> str:
 
 
 def _identity(header: str) -> str:
-    return {"model": "model", "serial": "serial"}.get(slug(header), "path")
+    return {"model": "model", "serial": "serial"}.get(tables.slug(header), "path")
 
 
-def _texts(words: Sequence[str]) -> Texts:
+def _texts(words: Sequence[str]) -> runs.Texts:
     same: dict[str, str] = {}
     return np.array([same.setdefault(word, word) for word in words], dtype=object)
 
@@ -492,12 +475,12 @@ def _texts(words: Sequence[str]) -> Texts:
 # --- rows of one direction each ------------------------------------------------------------------
 
 
-def _pivoted(rows: Rows, directions: Sequence[str]) -> Rows:
+def _pivoted(rows: runs.Rows, directions: Sequence[str]) -> runs.Rows:
     """Rows of one direction each, as rows with columns for both."""
-    kinds = {word: direction_of(word) for word in set(directions)}
+    kinds = {word: tables.direction_of(word) for word in set(directions)}
     which = [kinds[word] for word in directions]
     masks = {kind: np.array([w == kind for w in which]) for kind in ("read", "write")}
-    columns: dict[str, Array] = {}
+    columns: dict[str, frames.Array] = {}
     for name, values in rows.columns.items():
         if name in ("bw_mb_s", "iops") or name.startswith("lat_"):
             for kind, mask in masks.items():
@@ -508,7 +491,7 @@ def _pivoted(rows: Rows, directions: Sequence[str]) -> Rows:
     return _merged(replace(rows, columns=columns))
 
 
-def _merged(rows: Rows) -> Rows:
+def _merged(rows: runs.Rows) -> runs.Rows:
     """Neighbouring rows of the same time as one row."""
     t_s = rows.times.t_s
     if len(t_s) < 2:
@@ -520,7 +503,7 @@ def _merged(rows: Rows) -> Rows:
     keep = np.flatnonzero(first)
     kept = rows.part(keep)
 
-    def fold(values: Array) -> Array:
+    def fold(values: frames.Array) -> frames.Array:
         out = np.full(len(keep), np.nan)
         known = np.isfinite(values)
         out[group[known][::-1]] = values[known][::-1]
@@ -553,7 +536,7 @@ def _has_uptime(layout: Layout) -> bool:
 def _names_itself(source: Source, layout: Layout) -> bool:
     above = source.head_lines[: layout.line - 1]
     roles = {found.column for name in layout.header[:3] if (found := meaning(name))}
-    return any("AIDA64" in line[:200] for line in above[:20]) and not roles.isdisjoint(TIMES)
+    return any("AIDA64" in line[:200] for line in above[:20]) and not roles.isdisjoint(tables.TIMES)
 
 
 def _read_aida64(source: Source, options: Options) -> list[Log]:

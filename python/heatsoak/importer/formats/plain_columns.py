@@ -9,33 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from heatsoak.errors import UsageError, suggestion
+from heatsoak.importer import tables
 from heatsoak.importer.log import Options
 from heatsoak.importer.numbers import number_of
 from heatsoak.importer.runs import IDENTITY
 from heatsoak.importer.source import Source
-from heatsoak.importer.tables import (
-    ROLES,
-    TIMES,
-    TOKENS,
-    direction_of,
-    has_any,
-    names_drive,
-    slug,
-    tokens_of,
-    unit_of,
-)
+from heatsoak.importer.tables import derived
 from heatsoak.importer.tables.cells import is_timed, is_unknown, is_value, state_of
-from heatsoak.importer.tables.derived import (
-    CURRENT,
-    DISK_INSTANCE,
-    VOLTAGE,
-    VOLUME,
-    device_and_name,
-    is_warmth,
-    total,
-    unit_key,
-    voltage_and_current,
-)
 from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout
 from heatsoak.importer.tables.rows import Section, Wanted
@@ -108,7 +88,7 @@ class Columns:
             return Wanted((), {})  # only what stands below a header in the middle is lost
         taken = {c.index for c in columns}
         self.by_heading[header, units] = columns
-        keys = [c.index for c in columns if c.meaning.column in TIMES]
+        keys = [c.index for c in columns if c.meaning.column in tables.TIMES]
         words = [c.index for c in columns if c.meaning.is_role or c.meaning.state]
         labels = self.labels[header, units] = self._labels_of_runs(header, taken)
         owners = self.owners[header, units] = self._owners(header, taken)
@@ -118,7 +98,7 @@ class Columns:
             what = counted(others, "other column is", "other columns are")
             self.source.note(f"{what} not needed")
         numbers = {
-            c.index: unit_of(_unit_in_cells(self.layout, c.index))
+            c.index: tables.unit_of(_unit_in_cells(self.layout, c.index))
             for c in columns
             if not (c.meaning.is_role or c.meaning.state)
         }
@@ -146,16 +126,16 @@ class Columns:
                 continue
             if self.is_crowded and not _is_known(found, name):
                 continue
-            if found.column in TIMES and "time" in named & set(self.options.mapping):
+            if found.column in tables.TIMES and "time" in named & set(self.options.mapping):
                 continue
-            columns.append(ReadColumn(index, name, found, device_and_name(name)[0]))
-        if not any(c.meaning.column in TIMES for c in columns):
+            columns.append(ReadColumn(index, name, found, derived.device_and_name(name)[0]))
+        if not any(c.meaning.column in tables.TIMES for c in columns):
             columns += untimed[:1]
         if texts:
             shown = listed(texts, _MAX_SHOWN)
             self.source.note(f"left out, since their cells are not numbers: {shown}")
-        if any(DISK_INSTANCE.match(c.device) and c.device[0].isdigit() for c in columns):
-            columns = [c for c in columns if not VOLUME.match(c.device)]  # a part of a disk
+        if any(derived.DISK_INSTANCE.match(c.device) and c.device[0].isdigit() for c in columns):
+            columns = [c for c in columns if not derived.VOLUME.match(c.device)]  # a part of a disk
         columns = self._in_bytes(columns, header)
         columns = self._without_doubles(self._clocked(columns + self._totals(columns, header)))
         columns += self._electric(columns, header, units)
@@ -170,9 +150,10 @@ class Columns:
             return []
         taken = {column.index for column in columns}
         return [
-            ReadColumn(index, name, found, device_and_name(name)[0])
+            ReadColumn(index, name, found, derived.device_and_name(name)[0])
             for index, name in enumerate(header)
-            if index not in taken and (found := total(device_and_name(name)[1])) is not None
+            if index not in taken
+            and (found := derived.total(derived.device_and_name(name)[1])) is not None
         ]
 
     def _electric(
@@ -184,17 +165,18 @@ class Columns:
             return []
         taken = {column.index for column in columns}
         return [
-            ReadColumn(i, header[i], what) for i, what in voltage_and_current(header, units, taken)
+            ReadColumn(i, header[i], what)
+            for i, what in derived.voltage_and_current(header, units, taken)
         ]
 
     def _counting(self, columns: list[ReadColumn], header: tuple[str, ...]) -> list[ReadColumn]:
         """The column that counts the rows, where none has times."""
-        timed = any(c.meaning.column in TIMES for c in columns)
+        timed = any(c.meaning.column in tables.TIMES for c in columns)
         layout = replace(self.layout, header=header)
         if timed or self.interval_s is not None or is_of_results(layout, columns):
             return []
         for index, name in enumerate(header):
-            if slug(name.replace("#", "").strip()) not in TOKENS["counts"]:
+            if tables.slug(name.replace("#", "").strip()) not in tables.TOKENS["counts"]:
                 continue
             cells = self.layout.cells(index)
             counts = [int(cell) for cell in cells if cell.isdecimal() and len(cell) < 12]
@@ -219,9 +201,9 @@ class Columns:
             cells = self.layout.cells(index)
             if index in taken or not name or len(cells) < MIN_ROWS_EACH:
                 continue
-            if device_and_name(name)[0]:
+            if derived.device_and_name(name)[0]:
                 continue  # of one drive of several
-            is_setup = slug(name) in TOKENS["setups"] or slug(name) in IDENTITY
+            is_setup = tables.slug(name) in tables.TOKENS["setups"] or tables.slug(name) in IDENTITY
             # nor does a flag, such as a processor's at its limit, say how a run was made
             is_text = not any(
                 is_value(cell) or is_unknown(cell) or state_of(cell) is not None for cell in cells
@@ -236,11 +218,11 @@ class Columns:
         """The columns whose texts may say whose a row is."""
         if self.is_crowded:
             return []
-        fitting = TOKENS["owners"] | TOKENS["owner_fillers"]
+        fitting = tables.TOKENS["owners"] | tables.TOKENS["owner_fillers"]
         found = []
         for index, name in enumerate(header):
-            tokens = set(tokens_of(name[:200]))
-            is_owner = tokens <= fitting and not tokens.isdisjoint(TOKENS["owners"])
+            tokens = set(tables.tokens_of(name[:200]))
+            is_owner = tokens <= fitting and not tokens.isdisjoint(tables.TOKENS["owners"])
             what = None if is_owner or index in taken else meaning(name)
             is_owner |= what is not None and what.column == "device"
             if index not in taken and is_owner:
@@ -331,10 +313,10 @@ class Columns:
 
         Alone, ``writes`` may be either, which its size decides.
         """
-        plural = [c for c in columns if slug(c.header) in _EITHER and not c.meaning.has_unit]
+        plural = [c for c in columns if tables.slug(c.header) in _EITHER and not c.meaning.has_unit]
         rest = [c for c in columns if c not in plural]
         has_bytes = any(c.meaning.column.endswith("bw_mb_s") for c in rest)
-        if has_bytes or any(total(device_and_name(name)[1]) for name in header):
+        if has_bytes or any(derived.total(derived.device_and_name(name)[1]) for name in header):
             columns = rest + [
                 replace(
                     c,
@@ -420,14 +402,14 @@ class Columns:
             is_bare = name and len(name) < 40 and not _HAS_A_UNIT.search(name)
             found = meaning(f"{name} temp") if is_bare else None
             cells = self.layout.cells(index)
-            if found is None or not (names_drive(name) or _is_known(found, name)):
+            if found is None or not (tables.names_drive(name) or _is_known(found, name)):
                 continue
-            if not TOKENS["not_warm"].isdisjoint(tokens_of(name)):
+            if not tables.TOKENS["not_warm"].isdisjoint(tables.tokens_of(name)):
                 continue
-            if not cells or not all(is_warmth(cell) for cell in cells if cell.strip()):
+            if not cells or not all(derived.is_warmth(cell) for cell in cells if cell.strip()):
                 continue
             # each drive is one, so that it keeps its name
-            column = f"temp_c.{slug(name)}" if names_drive(name) else found.column
+            column = f"temp_c.{tables.slug(name)}" if tables.names_drive(name) else found.column
             bare.append(ReadColumn(index, name, replace(found, column=column)))
         if bare:
             names = listed([f"'{column.header}'" for column in bare], _MAX_SHOWN)
@@ -443,13 +425,13 @@ def _meaning_of(layout: Layout, index: int, header: str, unit: str) -> Meaning |
         return Meaning("time", has_unit=False)
     if not unit:
         unit = _unit_in_cells(layout, index)
-    name = device_and_name(header)[1]
+    name = derived.device_and_name(header)[1]
     found = meaning(name, unit)
     values = layout.cells(index)
     if found is not None and found.column == "device" and any(map(is_value, values)):
         return None
     is_direction = found is not None and found.column == "direction"
-    if is_direction and not (values and all(map(direction_of, values))):
+    if is_direction and not (values and all(map(tables.direction_of, values))):
         return Meaning("step", general=3)
     return found
 
@@ -461,7 +443,7 @@ def _may_be(what: Meaning, layout: Layout, index: int) -> bool:
     cells = layout.cells(index)
     told = [cell for cell in cells if cell.strip() and not is_unknown(cell)]
     if what.is_role:
-        is_time = what.column in TIMES
+        is_time = what.column in tables.TIMES
         return not is_time or not told or any(is_timed(cell) for cell in told)
     return not told or any(is_value(cell) or state_of(cell) is not None for cell in told)
 
@@ -469,7 +451,7 @@ def _may_be(what: Meaning, layout: Layout, index: int) -> bool:
 def _unit_in_cells(layout: Layout, index: int) -> str:
     for cell in layout.cells(index)[:3]:
         match = re.match(r"^[-+\d.,]+\s*([^\d\s.,:/+-][^\d:]{0,12})$", cell)
-        if match is not None and unit_of(match.group(1)) is not None:
+        if match is not None and tables.unit_of(match.group(1)) is not None:
             return match.group(1)
     return ""
 
@@ -477,7 +459,7 @@ def _unit_in_cells(layout: Layout, index: int) -> str:
 def _is_metered(what: Meaning) -> bool:
     """Whether it is power for sure: not how often, or how long, power was on."""
     is_power = what.column == "power_w" and (what.has_unit or what.general <= 1)
-    return is_power or what.column in (VOLTAGE, CURRENT)
+    return is_power or what.column in (derived.VOLTAGE, derived.CURRENT)
 
 
 #: What a name says that is a share, or something each second.
@@ -489,7 +471,9 @@ def _is_known(found: Meaning, header: str) -> bool:
     """Whether a temperature is the host's, or of what its name says is a drive."""
     named = found.column.startswith(("temp_c.cpu", "temp_c.gpu", "temp_c.ambient", "temp_c.case"))
     is_temperature = found.column.startswith("temp_c.")
-    return not is_temperature or named or names_drive(header) or bool(_CAPACITY.search(header))
+    return (
+        not is_temperature or named or tables.names_drive(header) or bool(_CAPACITY.search(header))
+    )
 
 
 # --- what a user's mapping (``--map``) means -----------------------------------------------------
@@ -513,12 +497,12 @@ _KEY_WORDS = frozenset({
 def _meaning_of_key(source: Source, key: str) -> Meaning:
     """Return what a mapping's key means."""
     column = _SHORT.get(key, key)
-    if column in ROLES:
+    if column in tables.ROLES:
         return Meaning(column, has_unit=False)
     words = set(re.split(r"[_.]", key.lower()))
     found = meaning(column)
     if found is None or not (words <= _KEY_WORDS or found.column == column):
-        known = [*ROLES, *_SHORT, "read_iops", "write_iops", "iops", "read_lat_us",
+        known = [*tables.ROLES, *_SHORT, "read_iops", "write_iops", "iops", "read_lat_us",
                  "write_lat_us", "power_w", "queue", "busy_pct", "interval_s"]  # fmt: skip
         raise source.error(
             f"'{key}' in --map is not a quantity{suggestion(key, known)}; quantities are time, "
@@ -580,7 +564,7 @@ def example_of(layout: Layout, found: Container[str] = (), taken: Container[int]
 
 
 def _has_time(found: Container[str]) -> bool:
-    return any(role in found for role in TIMES)
+    return any(role in found for role in tables.TIMES)
 
 
 def _is_free(layout: Layout, index: int) -> bool:
@@ -589,8 +573,10 @@ def _is_free(layout: Layout, index: int) -> bool:
     cells = layout.cells(index)
     if not cells or not is_value(cells[0]) or len(name) > 60 or (layout.header and not name):
         return False
-    other = {word for kind in _OTHERS for word in TOKENS[kind]}
-    is_other = not other.isdisjoint(tokens_of(name)) or has_any(tokens_of(name), "elsewhere")
+    other = {word for kind in _OTHERS for word in tables.TOKENS[kind]}
+    is_other = not other.isdisjoint(tables.tokens_of(name)) or tables.has_any(
+        tables.tokens_of(name), "elsewhere"
+    )
     is_known = bool(name) and meaning(name) is not None
     return not (is_known or is_other or "%" in name or name.startswith("\\\\"))
 
@@ -609,14 +595,14 @@ def _suits(key: str, layout: Layout, index: int) -> bool:
     if len(numbers) < len(cells):
         return False
     if key == "temp_c":
-        return all(map(is_warmth, cells))
+        return all(map(derived.is_warmth, cells))
     has_one_sign = min(numbers) >= 0 or max(numbers) <= 0
     return any(numbers) and has_one_sign and not (grows and len(numbers) > MIN_ROWS_EACH)
 
 
 def _unit_of(layout: Layout, index: int) -> str:
     """The unit in which a column's numbers may be a drive's rate, as a mapping writes it."""
-    return unit_key(np.array([float(cell) for cell in layout.cells(index) if cell]))
+    return derived.unit_key(np.array([float(cell) for cell in layout.cells(index) if cell]))
 
 
 _PLAIN = re.compile(r"-?\d+(?:\.\d+)?")
@@ -633,7 +619,7 @@ def is_of_results(layout: Layout, columns: Sequence[ReadColumn]) -> bool:
             continue
         if is_text and len(set(cells)) == len(cells):
             return True
-        if slug(name) in TOKENS["settings"]:
+        if tables.slug(name) in tables.TOKENS["settings"]:
             tests.append(cells)
     rows = list(zip(*tests, strict=False))
     changes = sum(a != b for a, b in pairwise(rows))

@@ -5,10 +5,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from heatsoak.importer import log
 from heatsoak.importer.formats import Format
 from heatsoak.importer.formats.results import frame, numbered
 from heatsoak.importer.frames import build, run_slices
-from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.numbers import multiple, scaled
 from heatsoak.importer.reports import stated_interval
 from heatsoak.importer.source import Source
@@ -34,7 +34,7 @@ def _rate_mb_s(number: str, power: str, binary: str, unit: str) -> float:
     return scaled(number) * multiple(power, base) / 1e6
 
 
-def _read_fio(source: Source, options: Options) -> list[Log]:
+def _read_fio(source: Source, options: log.Options) -> list[log.Log]:
     rows: list[dict[str, float | str]] = []
     steps: list[Observed] = []
     etas: list[float] = []
@@ -73,10 +73,10 @@ def _read_fio(source: Source, options: Options) -> list[Log]:
                 "its lines have no times: assumed to come each second, as fio's do; "
                 "--map interval_s=N if not"
             )
-        remarks.append(Remark(text, doubt=not is_even))
+        remarks.append(log.Remark(text, doubt=not is_even))
     times = ({"t_s": at * interval_s, "interval_s": interval_s} for at in range(1, len(rows) + 1))
     return [
-        Log(
+        log.Log(
             format="fio-progress",
             source=source.name,
             samples=frame([row | when for row, when in zip(rows, times, strict=True)]),
@@ -110,7 +110,7 @@ def _fio_row(parts: list[str]) -> dict[str, float]:
     return row
 
 
-def _read_copy(source: Source, _: Options) -> list[Log]:
+def _read_copy(source: Source, _: log.Options) -> list[log.Log]:
     """The progress of dd, whose bytes and seconds count from its start, and of pv."""
     at_s: list[float] = []
     moved_mb: list[float] = []
@@ -145,12 +145,12 @@ def _read_copy(source: Source, _: Options) -> list[Log]:
         samples = build({"t_s": ends, "interval_s": lasted, "bw_mb_s": mean_mb_s})
         text = "a copy's progress: the slower of what it read and wrote, perhaps into memory first"
         logs.append(
-            Log(
+            log.Log(
                 format="copy-progress",
                 source=source.name,
                 samples=samples,
                 steps=(Observed(name="copy"),),
-                remarks=(Remark(text, doubt=True),),
+                remarks=(log.Remark(text, doubt=True),),
             )
         )
     if not logs:

@@ -11,13 +11,11 @@ from typing import Any, Literal
 import numpy as np
 from pydantic_core import from_json
 
+from heatsoak.importer import numbers, reports, timestamps
 from heatsoak.importer.formats import Format
 from heatsoak.importer.log import Log, Options
-from heatsoak.importer.numbers import at, is_number, number_of, scaled
-from heatsoak.importer.reports import ReportReader, ReportTable, logs_of, table_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables import SYSSTAT, ReportColumn, columns_of, json_values, values_of
-from heatsoak.importer.timestamps import Times, date_in_heading, plain_stamp, read_stamps
 
 #: The first two bytes of a binary file.
 _MAGIC = (b"\x96\xd5", b"\xd5\x96")
@@ -62,7 +60,7 @@ def _read(source: Source, options: Options) -> list[Log]:
         raise source.error(
             "is sar's binary file: 'sadf -d FILE -- -d -u > FILE.csv' makes one to import"
         )
-    reader = ReportReader(source, "sar", by_time=True)
+    reader = reports.ReportReader(source, "sar", by_time=True)
     has_averages = _TAKE[kind](source, reader)
     devices = reader.devices
     together = devices.rows.pop(_ALL, None)
@@ -74,7 +72,7 @@ def _read(source: Source, options: Options) -> list[Log]:
             raise source.error(f"holds {what}: 'sar -d' with an interval reports on devices")
         for number in range(len(reader.call.stamps)):
             devices.add(_ALL, number, [])
-    return logs_of(source, reader, options)
+    return reports.logs_of(source, reader, options)
 
 
 FORMAT = Format("sar", "sar", _kind, _read, priority=120)
@@ -89,24 +87,24 @@ _IDLE = ("%idle", "%iowait")
 _WARMTH = ("degC", "DEVICE")
 
 
-def _table_of(words: Sequence[str]) -> ReportTable | None:
+def _table_of(words: Sequence[str]) -> reports.ReportTable | None:
     """Return the table whose header these words are; None for what is not a header."""
     are_words = [word[:1].isalpha() or word[:1] == "%" for word in words]
     if not any(are_words):
         return None
     item = next((words[at] for at in (0, -1) if words[at] in _ITEMS), None)
     if item == "CPU" and "%idle" in words:
-        return table_of(words, {}, _IDLE, item)
+        return reports.table_of(words, {}, _IDLE, item)
     if item == "TEMP" and set(words) >= set(_WARMTH):
-        return table_of(words, {}, (), item)
+        return reports.table_of(words, {}, (), item)
     if item == "DEV" and (columns := columns_of(words)):
-        return ReportTable(words, columns, words.index(item))
+        return reports.ReportTable(words, columns, words.index(item))
     if item is None and "rtps" in words:
-        return ReportTable(words, _io_columns(words))
-    return ReportTable(words) if item is not None or all(are_words) else None
+        return reports.ReportTable(words, _io_columns(words))
+    return reports.ReportTable(words) if item is not None or all(are_words) else None
 
 
-def _is_read(table: ReportTable) -> bool:
+def _is_read(table: reports.ReportTable) -> bool:
     return bool(table.columns) or table.device_at is not None
 
 
@@ -116,8 +114,8 @@ def _io_columns(headers: Sequence[str]) -> list[ReportColumn]:
 
 
 def _take(
-    reader: ReportReader,
-    table: ReportTable,
+    reader: reports.ReportReader,
+    table: reports.ReportTable,
     words: Sequence[str],
     stamp: str,
     length_s: float = np.nan,
@@ -129,7 +127,7 @@ def _take(
     if not table.columns and not table.cpu:
         degrees, device = (words[table.headers.index(name)] for name in _WARMTH)
         reader.at(stamp, length_s)
-        _take_degrees(reader, item, device, scaled(degrees))
+        _take_degrees(reader, item, device, numbers.scaled(degrees))
         return True
     if values_of(table.columns, words) is None:
         return False
@@ -137,7 +135,7 @@ def _take(
     return reader.take(table, words)
 
 
-def _take_degrees(reader: ReportReader, item: str, device: str, degrees: float) -> None:
+def _take_degrees(reader: reports.ReportReader, item: str, device: str, degrees: float) -> None:
     """Take a temperature, with the number of its sensor: ``temp_c.nvme_pci_0100_1``."""
     word = _UNNAMED.sub("_", device.lower()).strip("_")
     host = "cpu_" if word.startswith(("coretemp", "k10temp", "zenpower", "cpu")) else ""
@@ -147,8 +145,8 @@ def _take_degrees(reader: ReportReader, item: str, device: str, degrees: float) 
 # --- layouts -------------------------------------------------------------------------------------
 
 
-def _take_text(source: Source, reader: ReportReader) -> bool:
-    table: ReportTable | None = None
+def _take_text(source: Source, reader: reports.ReportReader) -> bool:
+    table: reports.ReportTable | None = None
     date: str | None = None
     days = 0.0  # from the first heading's day
     sections: dict[tuple[str, ...], float] = {}
@@ -157,7 +155,7 @@ def _take_text(source: Source, reader: ReportReader) -> bool:
     for number, line in source.lines():
         match = _TIME.match(line)
         if match is None:
-            if (stamp := date_in_heading(line)) is not None:
+            if (stamp := timestamps.date_in_heading(line)) is not None:
                 date = stamp if date is None else date
                 days = _days_between(date, stamp, days)
                 sections, table = {}, None
@@ -195,13 +193,13 @@ def _take_text(source: Source, reader: ReportReader) -> bool:
         if not _take(reader, table, words, str(at_s)):
             source.skip(number)
 
-    def times(stamps: Sequence[str], _: str) -> Times:
+    def times(stamps: Sequence[str], _: str) -> timestamps.Times:
         t_s = np.array(list(stamps), dtype=float)
-        midday = read_stamps([f"{date} 12:00:00{' AM' if has_halves else ''}"])
+        midday = timestamps.read_stamps([f"{date} 12:00:00{' AM' if has_halves else ''}"])
         if not date or midday.clock != "local" or midday.start_unix_s is None:
-            return Times(t_s, "none", None)
+            return timestamps.Times(t_s, "none", None)
         start_unix_s = midday.start_unix_s - (0.0 if has_halves else 0.5 * _DAY_S)
-        return Times(t_s, "local", start_unix_s, midday.doubt)
+        return timestamps.Times(t_s, "local", start_unix_s, midday.doubt)
 
     reader.read_stamps = times
     return has_averages
@@ -210,14 +208,14 @@ def _take_text(source: Source, reader: ReportReader) -> bool:
 def _days_between(first: str, date: str, otherwise: float) -> float:
     if first == date:
         return 0.0
-    times = read_stamps([first, date])
+    times = timestamps.read_stamps([first, date])
     if len(times.t_s) == 2 and np.isfinite(times.t_s).all() and times.clock == "local":
         return float(times.t_s[1] // _DAY_S)
     return otherwise
 
 
-def _take_csv(source: Source, reader: ReportReader) -> bool:
-    tables: list[tuple[ReportTable, bool]] = []
+def _take_csv(source: Source, reader: reports.ReportReader) -> bool:
+    tables: list[tuple[reports.ReportTable, bool]] = []
     for number, line in source.lines():
         if line.startswith("#"):
             names = line.lstrip("# ").strip().split(";")
@@ -232,22 +230,22 @@ def _take_csv(source: Source, reader: ReportReader) -> bool:
             if line.strip():
                 source.skip(number)
         elif _RESTART.match(words[3]):
-            reader.restarts[plain_stamp(words[2])] = None
+            reader.restarts[timestamps.plain_stamp(words[2])] = None
         elif not words[3].startswith("COM") and any(_is_read(table) for table, _ in tables):
-            length_s, stamp = scaled(words[1]), plain_stamp(words[2])
+            length_s, stamp = numbers.scaled(words[1]), timestamps.plain_stamp(words[2])
             if not _take_groups(reader, tables, words[3:], stamp, length_s):
                 source.skip(number)
     return False
 
 
-def _csv_tables(names: Sequence[str]) -> list[tuple[ReportTable, bool]]:
+def _csv_tables(names: Sequence[str]) -> list[tuple[reports.ReportTable, bool]]:
     """Return the tables side by side in a header, and whether each is repeated (``[...]``)."""
-    tables: list[tuple[ReportTable, bool]] = []
+    tables: list[tuple[reports.ReportTable, bool]] = []
     group: list[str] = []
 
     def end(repeats: bool) -> None:
         if group:
-            tables.append((_table_of(group) or ReportTable(group), repeats))
+            tables.append((_table_of(group) or reports.ReportTable(group), repeats))
 
     for name in names:
         if name.isupper() and name != "DEVICE":
@@ -262,8 +260,8 @@ def _csv_tables(names: Sequence[str]) -> list[tuple[ReportTable, bool]]:
 
 
 def _take_groups(
-    reader: ReportReader,
-    tables: Sequence[tuple[ReportTable, bool]],
+    reader: reports.ReportReader,
+    tables: Sequence[tuple[reports.ReportTable, bool]],
     words: Sequence[str],
     stamp: str,
     length_s: float,
@@ -284,14 +282,14 @@ def _take_groups(
     return at == len(words)
 
 
-def _fits(table: ReportTable, words: Sequence[str]) -> bool:
+def _fits(table: reports.ReportTable, words: Sequence[str]) -> bool:
     """Whether a repeated table continues here: numbers where it has numbers, a name of its kind."""
     item = "" if table.device_at is None else words[table.device_at]
     if table.cpu and not item.lstrip("-").isdecimal():
         return False
-    return all(is_number(word) for at, word in enumerate(words) if at != table.device_at) and (
-        not table.columns or table.device_at is None or not is_number(item)
-    )
+    return all(
+        numbers.is_number(word) for at, word in enumerate(words) if at != table.device_at
+    ) and (not table.columns or table.device_at is None or not numbers.is_number(item))
 
 
 def _pair_of(words: Sequence[str]) -> tuple[str, str] | None:
@@ -302,7 +300,7 @@ def _pair_of(words: Sequence[str]) -> tuple[str, str] | None:
     return (words[2], header) if header in SYSSTAT or header in _IDLE else None
 
 
-def _take_pairs(source: Source, reader: ReportReader) -> bool:
+def _take_pairs(source: Source, reader: reports.ReportReader) -> bool:
     """Take `sadf -p`: a value a line."""
     idle: dict[str, float] = {}
     for number, line in source.lines():
@@ -322,7 +320,7 @@ def _take_pairs(source: Source, reader: ReportReader) -> bool:
         if values is None:
             source.skip(number)
             continue
-        reader.at(stamp, scaled(words[1]))
+        reader.at(stamp, numbers.scaled(words[1]))
         if columns:
             reader.header([header])
             reader.row(_ALL if item == "-" else item, values)
@@ -379,7 +377,7 @@ def _members(key: str, value: Any) -> Iterator[tuple[str, Any]]:
             yield from _members(name, item)
 
 
-def _take_json(source: Source, reader: ReportReader) -> bool:
+def _take_json(source: Source, reader: reports.ReportReader) -> bool:
     """Take `sadf -j`: a report's time stands before its values."""
     stamp: str | None = None
     length_s = np.nan
@@ -393,27 +391,27 @@ def _take_json(source: Source, reader: ReportReader) -> bool:
             reader.restarts[restart] = None
         if stamp is None:
             continue
-        device, idle = value.get("disk-device"), number_of(value.get("idle"))
-        degrees, item = number_of(value.get("degC")), value.get("number")
+        device, idle = value.get("disk-device"), numbers.number_of(value.get("idle"))
+        degrees, item = numbers.number_of(value.get("degC")), value.get("number")
         if isinstance(device, str) and device:
             reader.at(stamp, length_s)
             _take_values(reader, device, value)
         elif key == "io":
-            both = [at(value, part) or {} for part in ("io-reads", "io-writes")]
+            both = [numbers.at(value, part) or {} for part in ("io-reads", "io-writes")]
             flat = {name: number for part in both if isinstance(part, dict)
                     for name, number in part.items()}  # fmt: skip
             reader.at(stamp, length_s)
             _take_values(reader, _ALL, flat)
         elif value.get("cpu") in ("all", "-1") and idle == idle:
             reader.at(stamp, length_s)
-            reader.cpu(100.0 - idle - np.nan_to_num(number_of(value.get("iowait"))))
+            reader.cpu(100.0 - idle - np.nan_to_num(numbers.number_of(value.get("iowait"))))
         elif degrees == degrees and isinstance(item, (int, str)):
             reader.at(stamp, length_s)
             _take_degrees(reader, str(item)[:20], str(value.get("device"))[:100], degrees)
     return False
 
 
-def _take_values(reader: ReportReader, device: str, given: dict[str, Any]) -> None:
+def _take_values(reader: reports.ReportReader, device: str, given: dict[str, Any]) -> None:
     # newer versions have sectors besides kB
     keys = dict.fromkeys(key for key in ("rkB", "wkB", *given) if key in given)
     values = {_JSON_NAMES.get(key, key): given[key] for key in keys}
@@ -424,11 +422,11 @@ def _take_values(reader: ReportReader, device: str, given: dict[str, Any]) -> No
 
 
 def _json_time(value: Any) -> tuple[str | None, float]:
-    date, time = at(value, "date"), at(value, "time")
+    date, time = numbers.at(value, "date"), numbers.at(value, "time")
     if not isinstance(date, str) or not isinstance(time, str):
         return None, np.nan
     zone = " UTC" if value.get("utc") == 1 else ""
-    return plain_stamp(f"{date} {time}{zone}"), number_of(value.get("interval"))
+    return timestamps.plain_stamp(f"{date} {time}{zone}"), numbers.number_of(value.get("interval"))
 
 
 _TAKE = {"text": _take_text, "csv": _take_csv, "pairs": _take_pairs, "json": _take_json}

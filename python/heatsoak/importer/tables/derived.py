@@ -10,20 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from heatsoak.importer import tables
 from heatsoak.importer.frames import Array
 from heatsoak.importer.numbers import multiple, number_of
-from heatsoak.importer.tables import (
-    DISK,
-    TABLES,
-    TOKENS,
-    direction_in,
-    has_any,
-    mended,
-    names_drive,
-    tokens_of,
-    unit_of,
-    words_by,
-)
 from heatsoak.importer.tables.headers import Meaning, directed
 
 #: Units of what tables count, in MB.
@@ -42,24 +31,24 @@ def total(header: str) -> Meaning | None:
 
     None for what counts no bytes. `scale` makes MB of its values.
     """
-    text = mended(header).strip().strip("\"'#").strip()
-    tokens = tokens_of(text) if len(text) < 100 else []
+    text = tables.mended(header).strip().strip("\"'#").strip()
+    tokens = tables.tokens_of(text) if len(text) < 100 else []
     words = set(tokens)
-    if words & (TOKENS["not_moved"] | TOKENS["cpu"] | TOKENS["gpu"]) or (
-        not has_any(tokens, "drive") and has_any(tokens, "elsewhere")
+    if words & (tables.TOKENS["not_moved"] | tables.TOKENS["cpu"] | tables.TOKENS["gpu"]) or (
+        not tables.has_any(tokens, "drive") and tables.has_any(tokens, "elsewhere")
     ):
         return None
     if tokens[-4:] == ["io", "time", "seconds", "total"]:
         return Meaning("busy_pct", 100.0, general=len(tokens), is_total=True)
-    direction = direction_in(tokens)
-    if direction is None and not words & TOKENS["moved"]:
+    direction = tables.direction_in(tokens)
+    if direction is None and not words & tables.TOKENS["moved"]:
         return None
     column = directed("bw_mb_s", tokens)
     note = f"throughput is the rate of the counter '{text}'"
     if {"data", "units"} <= words:
         return Meaning(column, 0.512, note=note, general=len(tokens), is_total=True)
     sizes = _SIZE.findall(text)
-    if not sizes and direction is not None and words & TOKENS["done"]:
+    if not sizes and direction is not None and words & tables.TOKENS["done"]:
         return Meaning(directed("iops", tokens), note=note, general=len(tokens), is_total=True)
     if not sizes:
         return None
@@ -75,7 +64,7 @@ _SCALES = {
     **dict.fromkeys(("volt", "volts"), (VOLTAGE, 1.0)),
     **dict.fromkeys(("amp", "amps", "ampere", "amperes"), (CURRENT, 1.0)),
 }
-_WORDS: dict[str, str] = words_by(TABLES["electric"])
+_WORDS: dict[str, str] = tables.words_by(tables.TABLES["electric"])
 _UNIT = re.compile(r"^(.*?)[\s_]*[\[(]?\s*(m?v|[mu]?a|volts?|amp(?:ere)?s?)\s*[\])]?$")
 
 
@@ -96,11 +85,13 @@ def voltage_and_current(
 
 
 def _electric(header: str, unit: str) -> Meaning | None:
-    text = mended(header).strip().replace("µ", "u").replace("μ", "u").lower()
+    text = tables.mended(header).strip().replace("µ", "u").replace("μ", "u").lower()
     match = _UNIT.match(text)
     name, shown = (match[1], match[2]) if match is not None else (text, "")
     named = _SCALES.get(unit.strip(" []()").lower()) or _SCALES.get(shown)
-    words = [word for word in tokens_of(name) if word not in TOKENS["electric_fillers"]]
+    words = [
+        word for word in tables.tokens_of(name) if word not in tables.TOKENS["electric_fillers"]
+    ]
     meant = {_WORDS.get(word) for word in words}
     if len(meant) > 1 or None in meant or (named is None and not meant):
         return None
@@ -130,7 +121,7 @@ def temperature_by_size(what: Meaning, raw: Array, header: str) -> Meaning:
     known = raw[np.isfinite(raw) & (raw > 0)]
     usual = float(np.median(known)) if len(known) else 0.0
     for unit, (low, high) in _OTHER_DEGREES.items():
-        if low < usual < high and (read := unit_of(unit)) is not None:
+        if low < usual < high and (read := tables.unit_of(unit)) is not None:
             doubt = f"'{header}' is read as {unit}"
             return replace(
                 what, scale=read.scale, offset=read.offset, doubt=doubt, touches=("temperature",)
@@ -185,7 +176,7 @@ def monitor_name(path: str, name: str) -> str:
 _DISK = re.compile(r"^(Disk \d{1,2}) (?:Activity|Read Speed|Write Speed)$")
 #: A drive before or behind what is told of it: ``nvme0n1 write MB/s``.
 _OF_DISK = re.compile(
-    rf"^(?:/dev/)?({DISK.pattern})[\s_.:/-]+(?=\S)|(?<=\S)[\s_.:/(\[-]+({DISK.pattern})[)\]]?$"
+    rf"^(?:/dev/)?({tables.DISK.pattern})[\s_.:/-]+(?=\S)|(?<=\S)[\s_.:/(\[-]+({tables.DISK.pattern})[)\]]?$"
 )
 #: A disk by its number and its letters, or by a letter alone, in any language.
 DISK_INSTANCE = re.compile(r"^\d{1,3}(?: [A-Z]:)*$|^[A-Z]:$")
@@ -240,7 +231,7 @@ def device_and_name(header: str) -> tuple[str, str]:
         numbered = _DISK.match(header)
         return (numbered.group(1) if numbered is not None else ""), header
     what, instance, counter = match.group(1), match.group(2) or "", match.group(3)
-    if DISK_INSTANCE.match(instance) and (names_drive(what) or "datentr" in what.lower()):
+    if DISK_INSTANCE.match(instance) and (tables.names_drive(what) or "datentr" in what.lower()):
         return instance, counter
     if what.lower() in ("physicaldisk", "logicaldisk"):
         return "", counter if what.lower() == "physicaldisk" else ""

@@ -10,26 +10,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
+from heatsoak.importer import tables
 from heatsoak.importer.frames import RATES
 from heatsoak.importer.readings import FIELDS, plain
-from heatsoak.importer.tables import (
-    PLACES,
-    ROLE_WORDS,
-    ROLES,
-    SYSSTAT,
-    TIME_WORDS,
-    TOKENS,
-    ColumnRole,
-    Unit,
-    UnitKind,
-    direction_in,
-    has_any,
-    mended,
-    slug,
-    split_unit,
-    tokens_of,
-    unit_of,
-)
 from heatsoak.recording import Touched, dtype_of
 
 #: A drive's temperature that a log does not name further.
@@ -69,7 +52,7 @@ class Meaning:
     @property
     def is_role(self) -> bool:
         """Whether it says where and when a row belongs, rather than being measured."""
-        return self.column in ROLES
+        return self.column in tables.ROLES
 
     @property
     def is_rate(self) -> bool:
@@ -106,7 +89,7 @@ def meaning(header: str, unit: str = "") -> Meaning | None:
 
     `unit` is what a row of units says of the column.
     """
-    text = mended(header).strip().strip("\"'#").strip()
+    text = tables.mended(header).strip().strip("\"'#").strip()
     if not text or len(text) > 300:
         return None
     if (known := _sysstat(text)) is not None:
@@ -116,9 +99,9 @@ def meaning(header: str, unit: str = "") -> Meaning | None:
     if (counted := _throttle_counter(text)) is not None:
         return counted
     text = _IOS_EACH.sub(" [IO/s]", _BYTES_EACH.sub(r" \2 [B/s]", text))
-    name, found = split_unit(_PER_SEC.sub(r" \1/s", text))
+    name, found = tables.split_unit(_PER_SEC.sub(r" \1/s", text))
     if unit.strip():
-        found = unit_of(unit) or found
+        found = tables.unit_of(unit) or found
     by_words = _by_words(name, found)
     if by_words is None and (mean := _MEAN.search(text)) is not None:
         return meaning(text[: mean.start()], unit)
@@ -149,10 +132,10 @@ def _sysstat(text: str) -> Meaning | None:
     short = _SYSSTAT_SPELLING.sub(r"\1", text)
     text = _PER_S.sub(r"\1/s", text)
     if text in _SYSSTAT_NAMES:
-        return Meaning(*SYSSTAT[text])
+        return Meaning(*tables.SYSSTAT[text])
     if not _SYSSTAT_RATE.match(short):
         return None
-    column, scale = SYSSTAT[short]
+    column, scale = tables.SYSSTAT[short]
     if "sec" in text:
         return Meaning(column, scale, note="sectors of 512 bytes converted to bytes")
     prefix = next(letter for letter in text if letter in "kMG")
@@ -170,8 +153,8 @@ class _Words:
         is_elsewhere: whether they name something in the host that is no drive.
     """
 
-    def __init__(self, name: str, unit: Unit | None) -> None:
-        self.name, self.unit, self.tokens = name, unit, tokens_of(name)
+    def __init__(self, name: str, unit: tables.Unit | None) -> None:
+        self.name, self.unit, self.tokens = name, unit, tables.tokens_of(name)
         self.kind = None if unit is None else unit.kind
         self.scale = 1.0 if unit is None else unit.scale
         self.is_cpu, self.is_gpu = self.has_token("cpu"), self.has_token("gpu")
@@ -180,17 +163,17 @@ class _Words:
 
     def has(self, stems: str) -> bool:
         """Whether any word has one of the stems."""
-        return has_any(self.tokens, stems)
+        return tables.has_any(self.tokens, stems)
 
     def has_token(self, name: str) -> bool:
         """Whether any word is one of these tokens."""
-        return not TOKENS[name].isdisjoint(self.tokens)
+        return not tables.TOKENS[name].isdisjoint(self.tokens)
 
     def meaning(self, column: str, scale: float = 1.0, **more: Any) -> Meaning:
         """Return the meaning that these words have."""
         return Meaning(column, scale, general=more.pop("general", len(self.tokens)), **more)
 
-    def in_unit(self, column: str, unit: Unit) -> Meaning:
+    def in_unit(self, column: str, unit: tables.Unit) -> Meaning:
         """Return the meaning of values in a unit; of extremes rather another column is meant."""
         general = len(self.tokens) + 5 * self.has_token("extremes")
         return Meaning(
@@ -208,7 +191,7 @@ class _Words:
 _NOTHING = Meaning("")
 
 
-def _by_words(name: str, unit: Unit | None) -> Meaning | None:
+def _by_words(name: str, unit: tables.Unit | None) -> Meaning | None:
     words = _Words(name, unit)
     for rule in _RULES:
         if (found := rule(words)) is not None:
@@ -225,22 +208,24 @@ def _role(words: _Words) -> Meaning | None:
     return words.meaning(role, has_unit=False)
 
 
-def _role_of(tokens: list[str], kind: UnitKind | None) -> ColumnRole | None:
+def _role_of(tokens: list[str], kind: tables.UnitKind | None) -> tables.ColumnRole | None:
     joined = "_".join(token for token in tokens if token not in "#%")
     if joined in ("up_time", "uptime"):
         return "uptime"
     for suffix in ("", "_no", "_nr", "_id", "_number"):
         base = joined.removesuffix(suffix) if suffix else joined
-        if base in ROLE_WORDS and kind is None:
-            return ROLE_WORDS[base]
+        if base in tables.ROLE_WORDS and kind is None:
+            return tables.ROLE_WORDS[base]
     if kind not in (None, "time"):
         return None
     if kind == "time" and not joined:
         return "time"
     words = [
-        token for token in tokens if token not in TOKENS["time_fillers"] and not token.isdigit()
+        token
+        for token in tokens
+        if token not in tables.TOKENS["time_fillers"] and not token.isdigit()
     ]
-    found = [TIME_WORDS.get("time" if _TIME_IN.match(word) else word) for word in words]
+    found = [tables.TIME_WORDS.get("time" if _TIME_IN.match(word) else word) for word in words]
     if not words:
         return "time" if "duration" in tokens and (kind == "time" or len(tokens) == 1) else None
     if None in found:
@@ -258,22 +243,27 @@ _TIME_IN = re.compile(r".{0,6}(?:时间|時間|时刻|時刻|시간)$")
 
 def directed(quantity: str, tokens: list[str]) -> str:
     """Return the column of a quantity, of the direction that the tokens tell."""
-    direction = direction_in(tokens)
+    direction = tables.direction_in(tokens)
     return quantity if direction is None else f"{direction}_{quantity}"
 
 
 def _throttle(words: _Words) -> Meaning | None:
     tokens = words.tokens
     if not words.has("throttle"):
-        if "thermal" in tokens and set(tokens) <= TOKENS["thermal_state"]:
+        if "thermal" in tokens and set(tokens) <= tables.TOKENS["thermal_state"]:
             return words.meaning("throttle_count.throttling", state=True)
         return None
     if words.is_cpu or words.is_gpu or words.is_elsewhere:
         return _NOTHING
     kept = [
-        t for t in tokens if not (has_any([t], "throttle") or has_any([t], "drive") or "therm" in t)
+        t
+        for t in tokens
+        if not (tables.has_any([t], "throttle") or tables.has_any([t], "drive") or "therm" in t)
     ]
-    name = slug(" ".join(t for t in kept if t not in TOKENS["throttle_fillers"])) or "throttling"
+    name = (
+        tables.slug(" ".join(t for t in kept if t not in tables.TOKENS["throttle_fillers"]))
+        or "throttling"
+    )
     if words.kind == "time":
         return Meaning(f"throttle_time_s.{name}", words.scale)
     is_counter = words.unit is None and words.has_token("counters")
@@ -287,31 +277,35 @@ def _temperature(words: _Words) -> Meaning | None:
         return None
     if words.has_token("not_read_temps"):
         return _NOTHING
-    unit = words.unit or Unit("temp")
+    unit = words.unit or tables.Unit("temp")
     kept = [
         t for t in tokens
-        if not (has_any([t], "temp") or t in TOKENS["temp_fillers"] or t == "#")
+        if not (tables.has_any([t], "temp") or t in tables.TOKENS["temp_fillers"] or t == "#")
         or t == "composite"
     ]  # fmt: skip
     if words.is_gpu or words.is_cpu:
         host = "gpu" if words.is_gpu else "cpu"
-        rest = slug(" ".join(t for t in kept if t not in {host, *TOKENS["host_temp_fillers"]}))
+        rest = tables.slug(
+            " ".join(t for t in kept if t not in {host, *tables.TOKENS["host_temp_fillers"]})
+        )
         column = f"temp_c.{host}" + (f"_{rest}" if rest else "")
         rank = 0 if {"package", "tctl", "tdie"} & set(tokens) else 1
         return replace(words.in_unit(column, unit), general=rank + 2 * len(kept))
-    for word, place in PLACES.items():
+    for word, place in tables.PLACES.items():
         if word in tokens or (not word.isascii() and any(word in t for t in tokens)):
             return words.in_unit(f"temp_c.{place}", unit)
     if words.is_elsewhere or (words.has_token("other_temps") and not words.is_drive):
         return _NOTHING
     number = next((t for t in reversed(kept) if t.isdigit() and len(t) < 3), "")
-    others = [t for t in kept if not t.isdigit() and not has_any([t], "drive") and t != "sensor"]
+    others = [
+        t for t in kept if not t.isdigit() and not tables.has_any([t], "drive") and t != "sensor"
+    ]
     if "composite" in tokens or (not others and number in ("", "0") and "sensor" not in tokens):
         column = DRIVE_TEMP
     elif not others:
         column = f"temp_c.sensor{number}"
     else:
-        column = f"temp_c.{slug(' '.join(kept))}"
+        column = f"temp_c.{tables.slug(' '.join(kept))}"
     found = replace(words.in_unit(column, unit), has_unit=words.unit is not None)
     if others and not words.is_drive and not words.has_token("drive_parts") and not found.doubt:
         text = f"'{words.name}' is taken for a sensor of the drive, which its name does not say"
@@ -355,7 +349,7 @@ def _rate(words: _Words) -> Meaning | None:
     if words.kind != "iops" and (words.unit is not None or not words.has("iops")):
         return None
     thousands = "kiops" in tokens or ("k" in tokens and "iops" in tokens)
-    unit = words.unit or Unit("iops", 1e3 if thousands else 1.0)
+    unit = words.unit or tables.Unit("iops", 1e3 if thousands else 1.0)
     return words.in_unit(directed("iops", tokens), unit)
 
 
@@ -396,7 +390,7 @@ def _busy_share(words: _Words) -> Meaning | None:
     if words.kind not in (None, "pct") or not words.has("busy"):
         return None
     is_share = words.kind == "pct" or words.is_drive or "%" in words.tokens
-    if direction_in(words.tokens) is not None or not is_share:
+    if tables.direction_in(words.tokens) is not None or not is_share:
         return _NOTHING
     return words.meaning("busy_pct")
 
@@ -415,16 +409,20 @@ def _bare(words: _Words) -> Meaning | None:
     tokens = words.tokens
     if words.unit is not None:
         return None
-    direction = direction_in(tokens)
+    direction = tables.direction_in(tokens)
     if words.has("rate"):
         is_plain = all(
-            t.isdigit() or t in TOKENS["rate_fillers"] or has_any([t], "rate") for t in tokens
+            t.isdigit() or t in tables.TOKENS["rate_fillers"] or tables.has_any([t], "rate")
+            for t in tokens
         )
         if words.is_drive or direction is not None or is_plain:
             return words.meaning(directed("bw_mb_s", tokens), has_unit=False)
-    if len(tokens) == 1 and PLACES.get(tokens[0]) in ("ambient", "chamber"):
-        return words.meaning(f"temp_c.{PLACES[tokens[0]]}", has_unit=False, general=9)
-    if direction is not None and set(tokens) <= TOKENS["read"] | TOKENS["write"] | TOKENS["drive"]:
+    if len(tokens) == 1 and tables.PLACES.get(tokens[0]) in ("ambient", "chamber"):
+        return words.meaning(f"temp_c.{tables.PLACES[tokens[0]]}", has_unit=False, general=9)
+    if (
+        direction is not None
+        and set(tokens) <= tables.TOKENS["read"] | tables.TOKENS["write"] | tables.TOKENS["drive"]
+    ):
         return words.meaning(f"{direction}_bw_mb_s", has_unit=False, general=9)
     return None
 

@@ -14,10 +14,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from heatsoak.errors import suggestion
+from heatsoak.importer import tables
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Options
 from heatsoak.importer.source import MAX_COLUMNS, MAX_RUNS, Source
-from heatsoak.importer.tables import DISK, Unit, unit_of
 from heatsoak.importer.tables.cells import Numbers, Words, is_timed, is_value
 from heatsoak.importer.tables.headers import meaning
 from heatsoak.importer.tables.layout import Layout, decimals_of, is_rule, split
@@ -48,7 +48,7 @@ class Wanted:
     """
 
     keys: tuple[int, ...]
-    numbers: dict[int, Unit | None]
+    numbers: dict[int, tables.Unit | None]
     words: tuple[int, ...] = ()
 
 
@@ -99,7 +99,7 @@ def wanted_drives(
     short = _name_of(device)
     wanted = [name for name in names if short == _name_of(name) != ""]
     wanted = wanted or [name for name, path in zip(names, paths, strict=False) if path == device]
-    part = rf"\b{re.escape(short)}\b" if DISK.fullmatch(short) else re.escape(short)
+    part = rf"\b{re.escape(short)}\b" if tables.DISK.fullmatch(short) else re.escape(short)
     wanted = wanted or [name for name in names if re.search(part, name.lower())]
     if not wanted:
         near = suggestion(device, names)
@@ -350,7 +350,7 @@ class _Sink:
             return value
         scale = self._scales.get((index, unit))
         if scale is None:
-            base, own = self._wanted[index], unit_of(unit)
+            base, own = self._wanted[index], tables.unit_of(unit)
             scale = 1.0
             if base is not None and own is not None and own.kind == base.kind:
                 scale = own.scale / base.scale

@@ -7,22 +7,10 @@ from typing import Literal
 
 import numpy as np
 
+from heatsoak.rack.results import reading
 from heatsoak.rack.results.effects import EffectsFit, Observations
-from heatsoak.rack.results.reading import (
-    MEASURES,
-    OF_THROTTLING,
-    DriveMeasure,
-    StepRow,
-    Tested,
-    columns_of,
-)
 from heatsoak.ranges import Range
-from heatsoak.report.rack import (
-    DriveEffect,
-    PlaceDifferences,
-    PlaceEffect,
-    RackMeasure,
-)
+from heatsoak.report import rack
 from heatsoak.words import capital, interval_text, listed, number_text, plain, range_text
 
 UNKNOWN_MODEL = "unknown model"
@@ -54,8 +42,8 @@ class Compared:
         fit: to all other drives.
     """
 
-    row: StepRow
-    measure: DriveMeasure
+    row: reading.StepRow
+    measure: reading.DriveMeasure
     seen: Observations
     fit: EffectsFit
     unlike: Mapping[str, float] = field(default_factory=dict)
@@ -72,9 +60,9 @@ class Compared:
         return f"{plain(self.row.step)}: {self.measure.name}"
 
 
-def compare(tests: Sequence[Tested], labels: Sequence[str]) -> list[Compared]:
+def compare(tests: Sequence[reading.Tested], labels: Sequence[str]) -> list[Compared]:
     """Fit each measure of each step that at least two runs share."""
-    groups: dict[tuple[str | None, str, str], list[tuple[Tested, StepRow]]] = {}
+    groups: dict[tuple[str | None, str, str], list[tuple[reading.Tested, reading.StepRow]]] = {}
     for test in tests:
         if test.is_finished:
             for row in test.rows:
@@ -82,10 +70,12 @@ def compare(tests: Sequence[Tested], labels: Sequence[str]) -> list[Compared]:
     return [one for group in groups.values() for one in _measures(group, labels)]
 
 
-def _measures(group: Sequence[tuple[Tested, StepRow]], labels: Sequence[str]) -> Iterator[Compared]:
-    for measure in MEASURES:
+def _measures(
+    group: Sequence[tuple[reading.Tested, reading.StepRow]], labels: Sequence[str]
+) -> Iterator[Compared]:
+    for measure in reading.MEASURES:
         having = [(test, row) for test, row in group if measure.id in row.values]
-        if len(having) < 2 or (measure.id in OF_THROTTLING and len(having) < len(group)):
+        if len(having) < 2 or (measure.id in reading.OF_THROTTLING and len(having) < len(group)):
             continue
         values = [measure.compared(row.values[measure.id]) for _, row in having]
         if measure.id == "depth_pct" and not any(values):
@@ -95,27 +85,27 @@ def _measures(group: Sequence[tuple[Tested, StepRow]], labels: Sequence[str]) ->
             values,
             [one.model or UNKNOWN_MODEL for one in ran],
             [one.drive for one in ran],
-            columns_of(ran, labels),
+            reading.columns_of(ran, labels),
             measure.resolution,
         )
         yield compared(having[0][1], measure, seen)
 
 
-def compared(row: StepRow, measure: DriveMeasure, seen: Observations) -> Compared:
+def compared(row: reading.StepRow, measure: reading.DriveMeasure, seen: Observations) -> Compared:
     """Return a measure fitted, with each model's places apart if a place slows some alone."""
     if len(set(seen.models)) > 1 and seen.interplay < _INTERPLAY_BY_CHANCE:
         seen = seen.by_model()
     return Compared(row, measure, seen, EffectsFit(seen))
 
 
-def told(one: Compared) -> RackMeasure:
+def told(one: Compared) -> rack.RackMeasure:
     """Return the figures of a measure, and the sentence."""
     fit, measure, seen = one.fit, one.measure, one.seen
     parts = _parts(fit)
     whole = sum(parts.values())
     shares = {name: 100 * part / whole for name, part in parts.items()} if whole > 0 else {}
     places = [_differences(one, label, shares.get(f"place {label}")) for label in seen.places]
-    found = RackMeasure(
+    found = rack.RackMeasure(
         step=one.row.step,
         workload=one.row.workload,
         measure=measure.id,
@@ -135,25 +125,25 @@ def told(one: Compared) -> RackMeasure:
     return found.model_copy(update={"sentence": _sentence(one, found)})
 
 
-def _shown(measure: DriveMeasure, effect: Range | None) -> Range | None:
+def _shown(measure: reading.DriveMeasure, effect: Range | None) -> Range | None:
     return None if effect is None else effect.mapped(measure.shown)
 
 
-def _widest(measure: DriveMeasure, effect: Range | None) -> Range | None:
+def _widest(measure: reading.DriveMeasure, effect: Range | None) -> Range | None:
     """How much the worst is worse than the best: of a factor, the share that it lacks."""
     if effect is None or not measure.is_ratio:
         return _shown(measure, effect)
     return effect.mapped(lambda value: -measure.shown(-value))
 
 
-def _differences(one: Compared, label: str, share_pct: float | None) -> PlaceDifferences:
+def _differences(one: Compared, label: str, share_pct: float | None) -> rack.PlaceDifferences:
     found = one.fit.places(label)
     levels = one.fit.levels(label)
     effects = dict(zip(levels, found or [], strict=False))
-    return PlaceDifferences(
+    return rack.PlaceDifferences(
         label=label,
         places=[
-            PlaceEffect(place=place, effect=effects[place].mapped(one.measure.shown))
+            rack.PlaceEffect(place=place, effect=effects[place].mapped(one.measure.shown))
             for place in sorted(effects, key=natural)
         ],
         widest=_widest(one.measure, one.fit.widest(label)),
@@ -202,7 +192,7 @@ def _parts(fit: EffectsFit) -> dict[str, float]:
     return parts
 
 
-def _drives(one: Compared) -> list[DriveEffect]:
+def _drives(one: Compared) -> list[rack.DriveEffect]:
     seen, fit, measure = one.seen, one.fit, one.measure
     values = np.asarray(seen.values)
     model_of = dict(zip(seen.drives, seen.models, strict=True))
@@ -217,7 +207,7 @@ def _drives(one: Compared) -> list[DriveEffect]:
         own |= {name: found for name in one.unlike if (found := deviation(one, name)) is not None}
     of_place = _of_places(one)
     return [
-        DriveEffect(
+        rack.DriveEffect(
             drive=name,
             model=model,
             measured=measure.shown(means[name] - of_model[model]),
@@ -256,7 +246,7 @@ def _of_places(one: Compared) -> dict[str, float] | None:
 UNIT_WORDS = {"%": "%", "pp": "percentage points", "K": "K"}
 
 
-def _sentence(one: Compared, found: RackMeasure) -> str:
+def _sentence(one: Compared, found: rack.RackMeasure) -> str:
     unit = UNIT_WORDS[found.unit]
     step = plain(one.row.step)
     least = one.measure.shown(one.measure.smallest)
@@ -283,7 +273,7 @@ def _sentence(one: Compared, found: RackMeasure) -> str:
     return f"{capital(said)}."
 
 
-def _worst(of: PlaceDifferences, worse: Literal["low", "high"], *, is_by_model: bool) -> str:
+def _worst(of: rack.PlaceDifferences, worse: Literal["low", "high"], *, is_by_model: bool) -> str:
     """Which place is worse than the mean of all, if one is beyond chance."""
     sign = 1 if worse == "high" else -1
     last = max(of.places, key=lambda one: sign * one.effect.mid)

@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from heatsoak.analysis.comparison.linear import Design, Laws, Mixture, dummies, weights_of
+from heatsoak import ranges
+from heatsoak.analysis.comparison import linear
 from heatsoak.analysis.series import Array
-from heatsoak.ranges import USUAL_LEVEL, Covers, Range, tails
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,9 @@ class Observations:
         """
         groups = self.drives if by_drive else self.models
         _, of, count = np.unique(groups, return_inverse=True, return_counts=True)
-        columns = [dummies(column, list(dict.fromkeys(column))) for column in self.columns.values()]
+        columns = [
+            linear.dummies(column, list(dict.fromkeys(column))) for column in self.columns.values()
+        ]
         both = np.column_stack([*columns, self.values])
         # sums within groups are as good as a column for each group, and much smaller
         sums = np.zeros((len(count), both.shape[1]))
@@ -166,9 +168,11 @@ class EffectsFit:
         self._drives = list(dict.fromkeys(seen.drives))
         columns = {"model": seen.models, **seen.columns}
         self._levels = {key: list(dict.fromkeys(column)) for key, column in columns.items()}
-        fixed = np.hstack([dummies(column, self._levels[key]) for key, column in columns.items()])
-        drives = dummies(seen.drives, self._drives)
-        self._fixed, both = Design(fixed), Design(np.hstack([fixed, drives]))
+        fixed = np.hstack(
+            [linear.dummies(column, self._levels[key]) for key, column in columns.items()]
+        )
+        drives = linear.dummies(seen.drives, self._drives)
+        self._fixed, both = linear.Design(fixed), linear.Design(np.hstack([fixed, drives]))
         self.drive_df = both.rank - self._fixed.rank
         self.run_df = len(seen.values) - both.rank
         self._has_random = self.drive_df >= MIN_DRIVE_DF
@@ -213,12 +217,12 @@ class EffectsFit:
         if mixes:  # flat in the logarithm of 1 + ratio x runs, by steps of the ratio's logarithm
             log_likelihood += np.log(ratio / (1 / mean_runs + ratio))
         likely = log_likelihood > log_likelihood.max() + np.log(_UNLIKELY)
-        weight = weights_of(log_likelihood[likely])
+        weight = linear.weights_of(log_likelihood[likely])
         self._ratio, self._shrink, self._solved = ratio[likely], shrink[likely], solved[likely]
-        self._laws = Laws(first + self._solved, inverse[likely], left[likely], weight, df)
+        self._laws = linear.Laws(first + self._solved, inverse[likely], left[likely], weight, df)
         self._of_drives, self._runs = of_drives, runs
 
-    def _sums(self, rows: Array) -> tuple[Mixture, NDArray[np.bool_]]:
+    def _sums(self, rows: Array) -> tuple[linear.Mixture, NDArray[np.bool_]]:
         """Sums of fixed effects, a row of weights each, and which of them can be told."""
         wide = np.zeros((len(rows), self._design.width))
         wide[:, : rows.shape[1]] = rows
@@ -233,7 +237,7 @@ class EffectsFit:
         """Return the places of a label."""
         return self._levels[key]
 
-    def places(self, key: str) -> list[Range] | None:
+    def places(self, key: str) -> list[ranges.Range] | None:
         """Return what each place does against the mean of all; None if that cannot be told.
 
         Where models have places of their own, the mean is that of the model's.
@@ -252,7 +256,7 @@ class EffectsFit:
         of = dict(zip(self._seen.columns[key], self._seen.models, strict=True))
         return np.asarray([[float(of[one] == of[two]) for two in levels] for one in levels])
 
-    def widest(self, key: str) -> Range | None:
+    def widest(self, key: str) -> ranges.Range | None:
         """Return the largest difference between places.
 
         The interval holds for the largest one, whichever it is: that of each pair is widened
@@ -265,14 +269,16 @@ class EffectsFit:
         rows = np.zeros((len(pairs), len(self._levels[key])))
         for row, (i, j) in zip(rows, pairs, strict=True):
             row[i], row[j] = 1.0, -1.0
-        found = self._effects(key, rows, 1 - (1 - USUAL_LEVEL) / len(pairs))
+        found = self._effects(key, rows, 1 - (1 - ranges.USUAL_LEVEL) / len(pairs))
         if found is None:
             return None
         sizes = [one.size for one in found]
         ends = max(0.0, *(one.low for one in sizes)), max(max(one.high, -one.low) for one in sizes)
-        return Range.around(max(one.mid for one in sizes), ends, "drives")
+        return ranges.Range.around(max(one.mid for one in sizes), ends, "drives")
 
-    def _effects(self, key: str, weights: Array, level: float = USUAL_LEVEL) -> list[Range] | None:
+    def _effects(
+        self, key: str, weights: Array, level: float = ranges.USUAL_LEVEL
+    ) -> list[ranges.Range] | None:
         if not self.can_tell:
             return None
         found, told = self._sums(self._rows(key, weights))
@@ -286,7 +292,7 @@ class EffectsFit:
         ]
         return np.hstack(parts)
 
-    def drives(self) -> dict[str, Range] | None:
+    def drives(self) -> dict[str, ranges.Range] | None:
         """Return what each drive does against its model (best linear unbiased predictions).
 
         Without repeated runs, nothing tells the drive's own part of a deviation: the intervals
@@ -299,15 +305,18 @@ class EffectsFit:
             "dp,gpq,dq->dg", self._by_drive, self._laws.inverse, self._by_drive, optimize=True
         )
         if not self.has_repeats:
-            reach = special.stdtrit(self._laws.df, tails(USUAL_LEVEL)[1]) * self._laws.noise
+            reach = (
+                special.stdtrit(self._laws.df, ranges.tails(ranges.USUAL_LEVEL)[1])
+                * self._laws.noise
+            )
             own = _SHARES * left
             ends = reach * np.sqrt(_SHARES * (1 - _SHARES) + _SHARES**2 * spread)
             lows, highs = (own - ends).min(axis=1).tolist(), (own + ends).max(axis=1).tolist()
             whole = zip(self._drives, left[:, 0].tolist(), lows, highs, strict=True)
-            return {name: Range.around(mid, (a, b), "drives") for name, mid, a, b in whole}
+            return {name: ranges.Range.around(mid, (a, b), "drives") for name, mid, a, b in whole}
         shrink = self._shrink.T
         scale = np.sqrt(shrink + shrink**2 * spread) * self._laws.noise
-        predicted = Mixture(shrink * left, scale, self._laws.weight, self._laws.df)
+        predicted = linear.Mixture(shrink * left, scale, self._laws.weight, self._laws.df)
         return dict(zip(self._drives, predicted.ranges("drives"), strict=True))
 
     @property
@@ -316,21 +325,21 @@ class EffectsFit:
         return self.can_tell and self._has_random
 
     @cached_property
-    def drive_sd(self) -> Range | None:
+    def drive_sd(self) -> ranges.Range | None:
         """The standard deviation of drives of one model; with the noise, without repeated runs."""
         if not self.knows_drives:
             return None
         return self._deviation(np.sqrt(self._ratio) if self.has_repeats else np.ones(1), "drives")
 
     @cached_property
-    def run_sd(self) -> Range | None:
+    def run_sd(self) -> ranges.Range | None:
         """The standard deviation of repeated runs; None if nothing was repeated."""
         return self._deviation(np.ones(len(self._ratio)), "runs") if self.has_repeats else None
 
-    def _deviation(self, factor: Array, of: Covers) -> Range:
-        low, high = tails(USUAL_LEVEL)
+    def _deviation(self, factor: Array, of: ranges.Covers) -> ranges.Range:
+        low, high = ranges.tails(ranges.USUAL_LEVEL)
         low, mid, high = (self._deviation_quantile(factor, share) for share in (low, 0.5, high))
-        return Range(low, mid, high, of)
+        return ranges.Range(low, mid, high, of)
 
     def _deviation_quantile(self, factor: Array, share: float) -> float:
         """The quantile of factor x noise, whose square is left / chi-square given the ratio."""
@@ -355,7 +364,7 @@ class EffectsFit:
         ranked = [self._drives[i] for i in np.argsort(-score) if score[i] > 0]
         return next((one for one in ranked if one in among), None)
 
-    def shift(self, own: Observations) -> Mixture | None:
+    def shift(self, own: Observations) -> linear.Mixture | None:
         """Return how far another drive of these models is from what these drives suggest.
 
         `own` are its runs, in places that these drives know. The law is that of a deviation over
@@ -366,11 +375,15 @@ class EffectsFit:
         columns = {"model": own.models, **own.columns}
         if any(set(column) - set(self._levels[key]) for key, column in columns.items()):
             return None
-        row = np.hstack([dummies(column, self._levels[key]) for key, column in columns.items()])
+        row = np.hstack(
+            [linear.dummies(column, self._levels[key]) for key, column in columns.items()]
+        )
         expected, told = self._sums(row.mean(axis=0, keepdims=True))
         if not told.all():
             return None
         runs = len(own.values)
         own_variance = (self._ratio + 1 / runs) * self._laws.noise**2
         scale = np.sqrt(expected.scale**2 + own_variance)
-        return Mixture(np.mean(own.values) - expected.at, scale, self._laws.weight, self._laws.df)
+        return linear.Mixture(
+            np.mean(own.values) - expected.at, scale, self._laws.weight, self._laws.df
+        )

@@ -20,16 +20,10 @@ from dataclasses import replace
 import numpy as np
 from scipy import special
 
-from heatsoak.rack.results.compared import (
-    UNIT_WORDS,
-    Compared,
-    RunSpread,
-    deviation,
-)
+from heatsoak import ranges, words
+from heatsoak.rack.results import compared
 from heatsoak.rack.results.effects import EffectsFit
-from heatsoak.ranges import USUAL_LEVEL, Range, tails
 from heatsoak.report.rack import RackOutlier
-from heatsoak.words import interval_text, listed, number_text, plain
 
 #: Of fewer drives, nobody can say which one is unlike the others.
 MIN_DRIVES = 4
@@ -59,12 +53,12 @@ _WORDS = {
 }
 
 
-def set_aside(found: Sequence[Compared]) -> list[Compared]:
+def set_aside(found: Sequence[compared.Compared]) -> list[compared.Compared]:
     """Return the same with drives set aside that deviate beyond chance, far enough to matter."""
     return [_without_unlike(_without_varying(one, len(found)), len(found)) for one in found]
 
 
-def _without_varying(one: Compared, looked_at: int) -> Compared:
+def _without_varying(one: compared.Compared, looked_at: int) -> compared.Compared:
     """Set aside the drives whose own runs differ more than those of others."""
     if one.measure.id not in SPEEDS:
         return one
@@ -76,7 +70,7 @@ def _without_varying(one: Compared, looked_at: int) -> Compared:
         name: float((left + free * seen.resolution**2)[names == name].sum()) for name in drives
     }
     df = {name: float(free[names == name].sum()) for name in drives}
-    varies: dict[str, RunSpread] = {}
+    varies: dict[str, compared.RunSpread] = {}
     for tried in range(len(drives) // _ONE_IN):
         rest = [name for name in drives if name not in varies]
         able = [name for name in rest if df[name] >= _MIN_RUN_DF]
@@ -91,18 +85,18 @@ def _without_varying(one: Compared, looked_at: int) -> Compared:
         chance = float(special.fdtrc(df[most], of_others[1], (sd / others) ** 2))
         probability = min(1.0, chance * len(able) * looked_at * 2 ** (tried + 1))
         is_far = sd >= max(one.measure.smallest, _MIN_TIMES_APART * others)
-        if probability >= 1 - USUAL_LEVEL or not is_far:
+        if probability >= 1 - ranges.USUAL_LEVEL or not is_far:
             break
         low, high = (
             math.sqrt(power[most] / float(special.chdtri(df[most], share)))
-            for share in tails(USUAL_LEVEL)
+            for share in ranges.tails(ranges.USUAL_LEVEL)
         )
-        own = Range.around(sd, (low, high), "runs")
-        varies[most] = RunSpread(own, others, probability)
+        own = ranges.Range.around(sd, (low, high), "runs")
+        varies[most] = compared.RunSpread(own, others, probability)
     return replace(one, fit=EffectsFit(seen.without(varies)), varies=varies) if varies else one
 
 
-def _without_unlike(one: Compared, looked_at: int) -> Compared:
+def _without_unlike(one: compared.Compared, looked_at: int) -> compared.Compared:
     seen, fit = one.seen.without(one.varies), one.fit
     has_models = len(set(seen.models)) > 1
     enough = seen.min_drives_per_place >= _MIN_DRIVES_PER_PLACE
@@ -129,7 +123,7 @@ def _without_unlike(one: Compared, looked_at: int) -> Compared:
             break  # too few would be left to tell its places
         looks = len(left) * looked_at * 2 ** (len(tried) + 1)
         tried.append((drive, min(1.0, float(shift.chance()[0]) * looks)))
-        if tried[-1][1] < 1 - USUAL_LEVEL:
+        if tried[-1][1] < 1 - ranges.USUAL_LEVEL:
             unlike = len(tried)
         fit = others
     named = dict(tried[:unlike])
@@ -140,7 +134,7 @@ def _without_unlike(one: Compared, looked_at: int) -> Compared:
     far = {
         drive: probability
         for drive, probability in named.items()
-        if (found := deviation(aside, drive)) is not None
+        if (found := compared.deviation(aside, drive)) is not None
         and abs(found.mid) >= one.measure.smallest
         and (is_by_model or not has_models or _is_off_in_its_place(one, drive, found.mid))
     }
@@ -149,7 +143,7 @@ def _without_unlike(one: Compared, looked_at: int) -> Compared:
     return replace(one, fit=EffectsFit(one.seen.without([*far, *one.varies])), unlike=far)
 
 
-def _is_off_in_its_place(one: Compared, drive: str, off: float) -> bool:
+def _is_off_in_its_place(one: compared.Compared, drive: str, off: float) -> bool:
     """Whether a drive deviates from other drives of its model in the same places, too.
 
     If not, the place slows that model, and no drive is to blame. Without another drive of the model
@@ -160,39 +154,39 @@ def _is_off_in_its_place(one: Compared, drive: str, off: float) -> bool:
     return shift is not None and float(shift.middle[0]) / off >= _MIN_SHARE_IN_PLACE
 
 
-def outliers(found: Sequence[Compared], where: dict[str, str]) -> list[RackOutlier]:
+def outliers(found: Sequence[compared.Compared], where: dict[str, str]) -> list[RackOutlier]:
     """Return the drives that were set aside, with what they deviate by; likeliest first."""
     named = [_unlike(one, drive, where) for one in found for drive in one.unlike]
     named += [_varying(one, drive, where) for one in found for drive in one.varies]
     return sorted(named, key=lambda one: one.probability)
 
 
-def _unlike(one: Compared, drive: str, where: dict[str, str]) -> RackOutlier:
-    own = deviation(one, drive)
+def _unlike(one: compared.Compared, drive: str, where: dict[str, str]) -> RackOutlier:
+    own = compared.deviation(one, drive)
     assert own is not None  # it was set aside because the others can tell
     is_worse = (own.mid < 0) == (one.measure.worse == "low")
     found = _named(one, drive, where, own, one.unlike[drive], is_worse=is_worse)
     return found.model_copy(update={"sentence": sentence([amount(found)], found.step)})
 
 
-def _varying(one: Compared, drive: str, where: dict[str, str]) -> RackOutlier:
+def _varying(one: compared.Compared, drive: str, where: dict[str, str]) -> RackOutlier:
     spread, measure = one.varies[drive], one.measure
     found = _named(one, drive, where, spread.own, spread.probability, is_worse=True)
-    unit = UNIT_WORDS[measure.unit]
-    own = number_text(found.deviation.mid, 2)
-    others = number_text(measure.shown(spread.others), 2)
+    unit = compared.UNIT_WORDS[measure.unit]
+    own = words.number_text(found.deviation.mid, 2)
+    others = words.number_text(measure.shown(spread.others), 2)
     text = (
-        f"its {measure.name} in {plain(found.step)} varies by {own} {unit} from run to run "
-        f"({interval_text(found.deviation)}), that of other drives by {others} {unit}"
+        f"its {measure.name} in {words.plain(found.step)} varies by {own} {unit} from run to run "
+        f"({words.interval_text(found.deviation)}), that of other drives by {others} {unit}"
     )
     return found.model_copy(update={"sentence": text, "varies": True})
 
 
 def _named(
-    one: Compared,
+    one: compared.Compared,
     drive: str,
     where: dict[str, str],
-    own: Range,
+    own: ranges.Range,
     probability: float,
     *,
     is_worse: bool,
@@ -215,9 +209,12 @@ def amount(one: RackOutlier) -> str:
     """Return how far a drive deviates: ``14 % slower (9 to 19)``."""
     word = _WORDS[one.measure][0 if one.is_worse else 1]
     size = one.deviation.size
-    return f"{number_text(size.mid, 2)} {UNIT_WORDS[one.unit]} {word} ({interval_text(size)})"
+    return (
+        f"{words.number_text(size.mid, 2)} {compared.UNIT_WORDS[one.unit]} {word} "
+        f"({words.interval_text(size)})"
+    )
 
 
 def sentence(amounts: Sequence[str], step: str) -> str:
     """Return how far a drive deviates, and from what."""
-    return f"{listed(amounts)} than others of its model in {plain(step)}"
+    return f"{words.listed(amounts)} than others of its model in {words.plain(step)}"

@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
+from heatsoak import words
 from heatsoak.analysis.answer import what_happened, why_failed
-from heatsoak.rack.results.compared import UNKNOWN_MODEL, Compared, compare, natural, told
+from heatsoak.rack.results import compared, reading
 from heatsoak.rack.results.outliers import (
     MIN_DRIVES,
     SPEEDS,
@@ -13,14 +14,6 @@ from heatsoak.rack.results.outliers import (
     outliers,
     sentence,
     set_aside,
-)
-from heatsoak.rack.results.reading import (
-    MEASURES,
-    OF_THROTTLING,
-    Results,
-    Tested,
-    place_labels,
-    where,
 )
 from heatsoak.report.rack import (
     DriveVerdict,
@@ -30,7 +23,6 @@ from heatsoak.report.rack import (
     RackReport,
     RackTestResult,
 )
-from heatsoak.words import listed, plain, range_text, signed_text
 
 #: What is not to happen: as for ``analyze``, and drives that are worse than others of their model.
 Forbidden = Literal["throttle", "unknown", "outlier", "any"]
@@ -57,7 +49,7 @@ _MOST_NAMED = 3
 
 
 def report(
-    rack: Results,
+    rack: reading.Results,
     *,
     by_place: Sequence[str] = (),
     forbidden: Forbidden | None = None,
@@ -68,18 +60,18 @@ def report(
     Raises UsageError for a label in `by_place` that no test has.
     """
     tests = rack.tests
-    labels = place_labels(tests, by_place)
-    of_drive: dict[str, list[Tested]] = {}
+    labels = reading.place_labels(tests, by_place)
+    of_drive: dict[str, list[reading.Tested]] = {}
     for test in tests:
         of_drive.setdefault(test.drive, []).append(test)
-    place_of = {drive: where(of, labels) for drive, of in of_drive.items()}
-    found = set_aside(compare(tests, labels))
+    place_of = {drive: reading.where(of, labels) for drive, of in of_drive.items()}
+    found = set_aside(compared.compare(tests, labels))
     unlike = outliers(found, place_of)
-    measures = [told(one) for one in found]
+    measures = [compared.told(one) for one in found]
     broken = [_broken(test, forbidden, fail_below_mb_s) for test in tests]
     drives = [
         _drive(drive, of_drive[drive], place_of[drive], tests, broken, unlike, measures)
-        for drive in sorted(of_drive, key=lambda one: natural(f"{place_of[one]} {one}"))
+        for drive in sorted(of_drive, key=lambda one: compared.natural(f"{place_of[one]} {one}"))
     ]
     drives.sort(key=lambda one: _ORDER.index(one.verdict))
     asked = forbidden is not None or fail_below_mb_s is not None
@@ -107,7 +99,9 @@ def _is_warmer(one: RackMeasure) -> bool:
     return one.measure == "max_temp_c" and any(effect.low > 0 for effect in effects)
 
 
-def _broken(test: Tested, forbidden: Forbidden | None, fail_below_mb_s: float | None) -> list[str]:
+def _broken(
+    test: reading.Tested, forbidden: Forbidden | None, fail_below_mb_s: float | None
+) -> list[str]:
     """The limits that a test does not keep."""
     if test.findings is None:
         return []
@@ -115,7 +109,7 @@ def _broken(test: Tested, forbidden: Forbidden | None, fail_below_mb_s: float | 
     return why_failed(test.findings, word, fail_below_mb_s)
 
 
-def _unfinished(test: Tested) -> list[str]:
+def _unfinished(test: reading.Tested) -> list[str]:
     if test.is_finished:
         return []
     what = _STATES.get(test.state, test.state)
@@ -124,9 +118,9 @@ def _unfinished(test: Tested) -> list[str]:
 
 def _drive(
     drive: str,
-    of: Sequence[Tested],
+    of: Sequence[reading.Tested],
     place: str,
-    tests: Sequence[Tested],
+    tests: Sequence[reading.Tested],
     broken: Sequence[list[str]],
     unlike: Sequence[RackOutlier],
     measures: Sequence[RackMeasure],
@@ -160,7 +154,7 @@ def _drive(
     )
 
 
-def _by_heat(of: Sequence[Tested]) -> tuple[DriveVerdict, list[str]]:
+def _by_heat(of: Sequence[reading.Tested]) -> tuple[DriveVerdict, list[str]]:
     """Whether heat slowed a drive, or may have, and in which steps."""
     steps = [step for test in of if test.findings for step in test.findings.steps]
     if slowed := [step for step in steps if step.throttles]:
@@ -178,17 +172,17 @@ def _explained(drive: str, measures: Sequence[RackMeasure]) -> str | None:
     for one in measures:
         for found in one.drives if one.measure in SPEEDS else []:
             if found.drive == drive and found.of_place is not None and found.own is not None:
-                own = range_text(found.own, "%", signed=True)
+                own = words.range_text(found.own, "%", signed=True)
                 return (
-                    f"mean speed in {plain(one.step)}: {signed_text(found.of_place)} % by its "
-                    f"place, {own} by the drive itself"
+                    f"mean speed in {words.plain(one.step)}: {words.signed_text(found.of_place)} % "
+                    f"by its place, {own} by the drive itself"
                 )
     return None
 
 
-def _throttling(of: Sequence[Tested], worse: Sequence[RackOutlier]) -> list[str]:
+def _throttling(of: Sequence[reading.Tested], worse: Sequence[RackOutlier]) -> list[str]:
     """How a drive throttles whose fall is deeper or earlier than those of others of its model."""
-    steps = {one.step for one in worse if one.measure in ("depth_pct", *OF_THROTTLING)}
+    steps = {one.step for one in worse if one.measure in ("depth_pct", *reading.OF_THROTTLING)}
     return [
         f"{step.step} {what_happened(step)}"
         for test in of
@@ -199,7 +193,7 @@ def _throttling(of: Sequence[Tested], worse: Sequence[RackOutlier]) -> list[str]
 
 
 def _worse(worse: Sequence[RackOutlier]) -> list[str]:
-    order = [measure.id for measure in MEASURES]
+    order = [measure.id for measure in reading.MEASURES]
     ordered = sorted(worse, key=lambda one: order.index(one.measure))
     off = [one for one in ordered if not one.varies]
     return [
@@ -211,7 +205,7 @@ def _worse(worse: Sequence[RackOutlier]) -> list[str]:
     ]
 
 
-def _test(test: Tested, broken: Sequence[str]) -> RackTestResult:
+def _test(test: reading.Tested, broken: Sequence[str]) -> RackTestResult:
     values: dict[str, dict[str, float]] = {}
     for row in test.rows:
         values.setdefault(row.step, {}).update(row.values)
@@ -229,7 +223,9 @@ def _test(test: Tested, broken: Sequence[str]) -> RackTestResult:
     )
 
 
-def _sentence(drives: Sequence[RackDrive], tests: Sequence[Tested], labels: Sequence[str]) -> str:
+def _sentence(
+    drives: Sequence[RackDrive], tests: Sequence[reading.Tested], labels: Sequence[str]
+) -> str:
     groups = {verdict: [one for one in drives if one.verdict == verdict] for verdict in _ORDER}
     passed, failed = len(groups["passes"]), groups["fails"]
     if passed == len(drives):
@@ -253,7 +249,10 @@ def _sentence(drives: Sequence[RackDrive], tests: Sequence[Tested], labels: Sequ
 
 
 def _which(
-    those: set[str], drives: Sequence[RackDrive], tests: Sequence[Tested], labels: Sequence[str]
+    those: set[str],
+    drives: Sequence[RackDrive],
+    tests: Sequence[reading.Tested],
+    labels: Sequence[str],
 ) -> str:
     """What drives have in common that not all have; else their names."""
     own = [test for test in tests if test.drive in those]
@@ -263,11 +262,11 @@ def _which(
         every = {test.labels.get(label) if label else test.model for test in tests}
         if len(those) > 1 and len(of) == 1 < len(every) and None not in of:
             (value,) = of
-            common.append(f"in {plain(label)} {value}" if label else str(value))
+            common.append(f"in {words.plain(label)} {value}" if label else str(value))
     if common:
         return f" ({', '.join(common)})"
     names = [named(one) for one in drives if one.drive in those]
-    return f": {listed(names, _MOST_NAMED)}"
+    return f": {words.listed(names, _MOST_NAMED)}"
 
 
 def named(drive: RackDrive) -> str:
@@ -275,7 +274,7 @@ def named(drive: RackDrive) -> str:
     return f"{drive.drive} ({drive.where})" if drive.where else drive.drive
 
 
-def _not_compared(found: Sequence[Compared], tests: Sequence[Tested]) -> list[str]:
+def _not_compared(found: Sequence[compared.Compared], tests: Sequence[reading.Tested]) -> list[str]:
     if not found:
         return ["no two runs share a step, so there is nothing to compare"]
     said = []
@@ -285,7 +284,7 @@ def _not_compared(found: Sequence[Compared], tests: Sequence[Tested]) -> list[st
     if few:
         said.append(
             f"too few drives to say which is unlike the others, {MIN_DRIVES} of a model are "
-            f"needed: {listed(few)}"
+            f"needed: {words.listed(few)}"
         )
     if len(few) < len(counts) and first.fit.drive_sd is None:
         said.append(
@@ -295,10 +294,10 @@ def _not_compared(found: Sequence[Compared], tests: Sequence[Tested]) -> list[st
     firmwares: dict[str, set[str]] = {}
     for test in tests:
         if test.firmware:
-            firmwares.setdefault(test.model or UNKNOWN_MODEL, set()).add(test.firmware)
+            firmwares.setdefault(test.model or compared.UNKNOWN_MODEL, set()).add(test.firmware)
     said += [
         f"drives of {model} have different firmware, and may differ because of it: "
-        f"{listed(sorted(versions))}"
+        f"{words.listed(sorted(versions))}"
         for model, versions in firmwares.items()
         if len(versions) > 1
     ]

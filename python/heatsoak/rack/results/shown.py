@@ -8,30 +8,20 @@ from xml.etree import ElementTree
 import numpy as np
 import polars as pl
 
+from heatsoak import output, words
 from heatsoak.errors import UsageError
 from heatsoak.exporter.table import write_spreadsheet
-from heatsoak.output import Console, Text, lines, table_of
+from heatsoak.rack.results import reading
 from heatsoak.rack.results.compared import natural
-from heatsoak.rack.results.reading import HOST, MEASURES, Results
 from heatsoak.ranges import Range
 from heatsoak.recording.files import replacing
 from heatsoak.report import files
 from heatsoak.report.files import kind_of
 from heatsoak.report.outcomes import add_child, printable_lines
-from heatsoak.report.page.contract import (
-    Delta,
-    DeltaGroup,
-    Headline,
-    Page,
-    RackChart,
-    RackDriveLine,
-    RackSection,
-    RackTile,
-)
+from heatsoak.report.page import contract
 from heatsoak.report.page.html import Bundle, render
 from heatsoak.report.page.packing import Packer
 from heatsoak.report.rack import RackMeasure, RackReport, RackTestResult
-from heatsoak.words import capital, counted, listed, plain
 
 _KINDS = ("page", "csv", "junit")
 
@@ -44,7 +34,7 @@ def check(path: Path, *, force: bool) -> None:
     files.check(path, force=force)
 
 
-def write(found: RackReport, rack: Results, path: Path) -> int:
+def write(found: RackReport, rack: reading.Results, path: Path) -> int:
     """Write the results, and return how many bytes; raises ToolError if that fails."""
     kind = kind_of(path)
     with replacing(path) as partial:
@@ -64,7 +54,7 @@ def _write_table(found: RackReport, partial: Path) -> None:
         **dict.fromkeys(("drive", "serial", "model", "firmware"), pl.String),
         **{f"condition.{key}": pl.String for key in keys},
         **dict.fromkeys(("recording", "state", "step"), pl.String),
-        **{measure.id: pl.Float64 for measure in MEASURES},
+        **{measure.id: pl.Float64 for measure in reading.MEASURES},
         "passes": pl.Boolean,
         "why": pl.String,
     }
@@ -120,26 +110,32 @@ def _write_junit(found: RackReport, path: Path) -> None:
 _DIGITS = 4
 
 
-def rack_page(found: RackReport, rack: Results) -> Page:
+def rack_page(found: RackReport, rack: reading.Results) -> contract.Page:
     """Return the page of what a rack's recordings show."""
-    count = counted(len(found.drives), "drive")
+    count = words.counted(len(found.drives), "drive")
     hosts = {one.host for one in found.tests if one.host}
-    where = f" in {counted(len(hosts), 'host')}" if hosts else ""
-    what = f": {listed([plain(one) for one in found.protocols])}" if found.protocols else ""
-    return Page(
+    where = f" in {words.counted(len(hosts), 'host')}" if hosts else ""
+    what = (
+        f": {words.listed([words.plain(one) for one in found.protocols])}"
+        if found.protocols
+        else ""
+    )
+    return contract.Page(
         title=f"Rack of {count}{where}{what}",
-        headline=Headline(
+        headline=contract.Headline(
             text=found.sentence,
             tone="good" if found.passed == len(found.drives) else "bad",
         ),
         rack=_section(found, rack),
-        notes=[f"{capital(one)}." for one in found.not_compared],
+        notes=[f"{words.capital(one)}." for one in found.not_compared],
         data=Packer().data(),
     )
 
 
-def _section(found: RackReport, rack: Results) -> RackSection:
-    row_key = HOST if any(one.host for one in found.tests) else next(iter(found.place_labels), "")
+def _section(found: RackReport, rack: reading.Results) -> contract.RackSection:
+    row_key = (
+        reading.HOST if any(one.host for one in found.tests) else next(iter(found.place_labels), "")
+    )
     column_keys = [label for label in found.place_labels if label != row_key]
     in_places = [(_place(one, [row_key]), _place(one, column_keys)) for one in found.tests]
     rows = sorted({row for row, _ in in_places}, key=natural)
@@ -151,18 +147,20 @@ def _section(found: RackReport, rack: Results) -> RackSection:
         tiles.setdefault(tile, []).append(test)
     unlike = {one.drive for one in found.outliers}
     lines = {one.drive: list(one.line) for one in reversed(rack.tests)}
-    return RackSection(
-        row_label=plain(row_key),
-        column_label=", ".join(map(plain, column_keys)),
+    return contract.RackSection(
+        row_label=words.plain(row_key),
+        column_label=", ".join(map(words.plain, column_keys)),
         rows=rows,
         columns=columns,
         measures=[_chart(one) for one in found.measures],
         drives=[
-            RackDriveLine(**dict(one), is_unlike=one.drive in unlike, line=lines[one.drive])
+            contract.RackDriveLine(
+                **dict(one), is_unlike=one.drive in unlike, line=lines[one.drive]
+            )
             for one in found.drives
         ],
         tiles=[
-            RackTile(
+            contract.RackTile(
                 row=row,
                 column=column,
                 drive=drive,
@@ -173,33 +171,33 @@ def _section(found: RackReport, rack: Results) -> RackSection:
     )
 
 
-def _chart(of: RackMeasure) -> RackChart:
-    models: dict[str, list[Delta]] = {}
+def _chart(of: RackMeasure) -> contract.RackChart:
+    models: dict[str, list[contract.Delta]] = {}
     for one in of.drives:
         at = one.measured if one.own is None else one.own.mid
         models.setdefault(one.model, []).append(_delta(of, one.drive, at, one.own))
-    return RackChart(
+    return contract.RackChart(
         **of.model_dump(include={"name", "unit", "value_unit", "worse", "sentence"}),
         places=[
-            DeltaGroup(
-                title=plain(label.label),
+            contract.DeltaGroup(
+                title=words.plain(label.label),
                 deltas=[_delta(of, one.place, one.effect.mid, one.effect) for one in label.places],
                 why_unknown=label.why_unknown,
             )
             for label in of.places
         ],
         models=[
-            DeltaGroup(title=model, deltas=deltas, why_unknown=None)
+            contract.DeltaGroup(title=model, deltas=deltas, why_unknown=None)
             for model, deltas in models.items()
         ],
     )
 
 
-def _delta(of: RackMeasure, name: str, at: float, known: Range | None) -> Delta:
+def _delta(of: RackMeasure, name: str, at: float, known: Range | None) -> contract.Delta:
     verdict = "same"
     if known is not None and known.has_sign:
         verdict = "worse" if (at < 0) == (of.worse == "low") else "better"
-    return Delta(name=[name], at=at, range=known, verdict=verdict)
+    return contract.Delta(name=[name], at=at, range=known, verdict=verdict)
 
 
 def _place(test: RackTestResult, keys: Sequence[str]) -> str:
@@ -221,21 +219,21 @@ _PASSES = {
 }
 
 
-def print_rack(found: RackReport, console: Console) -> None:
+def print_rack(found: RackReport, console: output.Console) -> None:
     """Print the answer, what differs between places and drives, and a row for each drive."""
-    console.print(Text(found.sentence, style="bold"), soft_wrap=True)
+    console.print(output.Text(found.sentence, style="bold"), soft_wrap=True)
     for sentence in found.told:
-        console.print(Text(sentence), soft_wrap=True)
+        console.print(output.Text(sentence), soft_wrap=True)
     console.print()
-    table = table_of("Drive", "Model", "Where", "Passes?", "Why not")
+    table = output.table_of("Drive", "Model", "Where", "Passes?", "Why not")
     table.columns[-1].ratio = 1
     for one in found.drives:
-        named = map(Text, (one.drive, one.model or "", one.where))
-        table.add_row(*named, Text(*_PASSES[one.verdict]), lines(one.told))
+        named = map(output.Text, (one.drive, one.model or "", one.where))
+        table.add_row(*named, output.Text(*_PASSES[one.verdict]), output.lines(one.told))
     console.print(table)
     better = [one for one in found.outliers if not one.is_worse]
     for outlier in better:
         said = f"unlike the others, but not worse: {outlier.drive}: {outlier.sentence}"
-        console.print(Text(said), soft_wrap=True)
+        console.print(output.Text(said), soft_wrap=True)
     for sentence in found.not_compared:
-        console.print(Text(sentence, style="dim"), soft_wrap=True)
+        console.print(output.Text(sentence, style="dim"), soft_wrap=True)

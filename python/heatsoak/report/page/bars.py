@@ -8,20 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heatsoak.analysis import RecordingFindings, ScoreFindings, StepFindings
+from heatsoak import analysis
 from heatsoak.analysis.comparison.measures import Measure, score_measures
 from heatsoak.analysis.comparison.spread import Spread
 from heatsoak.analysis.names import Names
 from heatsoak.protocol import Label, Observation, Protocol, WorkloadStep
-from heatsoak.report.page.contract import (
-    Bar,
-    BarChart,
-    Curve,
-    CurveChart,
-    CurvePoint,
-    Line,
-    WorkloadSection,
-)
+from heatsoak.report.page import contract
 from heatsoak.report.page.lines import Means, steps_of
 from heatsoak.words import block_text, title_of
 
@@ -45,11 +37,11 @@ class _Value:
 
 def bar_charts(
     names: Names,
-    findings: Sequence[RecordingFindings],
-    charts: Sequence[WorkloadSection],
+    findings: Sequence[analysis.RecordingFindings],
+    charts: Sequence[contract.WorkloadSection],
     means: Means,
-    curves: Sequence[CurveChart],
-) -> list[BarChart]:
+    curves: Sequence[contract.CurveChart],
+) -> list[contract.BarChart]:
     """Return a chart of each score, then of the means of steps that no other chart shows.
 
     Means that are a point of `curves`, the same as a score, or of a single run are left out.
@@ -75,10 +67,10 @@ def bar_charts(
 
 
 def _scores(
-    findings: Sequence[RecordingFindings],
-) -> dict[tuple[str, str, str], list[tuple[int, ScoreFindings]]]:
+    findings: Sequence[analysis.RecordingFindings],
+) -> dict[tuple[str, str, str], list[tuple[int, analysis.ScoreFindings]]]:
     """Scores by definition, each with the recordings that have it."""
-    found: dict[tuple[str, str, str], list[tuple[int, ScoreFindings]]] = {}
+    found: dict[tuple[str, str, str], list[tuple[int, analysis.ScoreFindings]]] = {}
     for number, recording in enumerate(findings):
         for score in recording.scores:
             if score.value is not None:
@@ -90,9 +82,9 @@ def _scores(
 def _of_score(
     names: Names,
     key: tuple[str, str, str],
-    runs: Sequence[tuple[int, ScoreFindings]],
+    runs: Sequence[tuple[int, analysis.ScoreFindings]],
     means: Means,
-) -> BarChart | None:
+) -> contract.BarChart | None:
     name, unit, definition = key
     values = []
     for number, score in runs:
@@ -103,8 +95,11 @@ def _of_score(
 
 
 def _of_step(
-    names: Names, title: str, steps: Sequence[tuple[Line, StepFindings]], means: Means
-) -> BarChart | None:
+    names: Names,
+    title: str,
+    steps: Sequence[tuple[contract.Line, analysis.StepFindings]],
+    means: Means,
+) -> contract.BarChart | None:
     """Mean throughput in MB/s, or in IOPS if no bytes were logged."""
     for metric, unit in (("mean_mb_s", "MB/s"), ("mean_iops", "IOPS")):
         values = [
@@ -121,7 +116,7 @@ def _of_step(
 
 def _chart(
     names: Names, title: str, unit: str, better: str, definition: str, values: Sequence[_Value]
-) -> BarChart | None:
+) -> contract.BarChart | None:
     groups: dict[int, list[_Value]] = {}
     for value in values:
         if value.measure.value is not None:
@@ -138,7 +133,7 @@ def _chart(
         watts = [one.power_w for one in members if one.power_w is not None]
         ratios = [one.mb_s_per_w for one in members if one.mb_s_per_w is not None]
         bars.append(
-            Bar(
+            contract.Bar(
                 label=names.recordings[members[0].recording].setting,
                 recording=members[0].recording,
                 value=mean.bound,
@@ -150,7 +145,7 @@ def _chart(
         )
     interval = {"runs": _OF_RUNS, "this run": _OF_NOISE}.get(spread.basis or "", _OF_NOTHING)
     is_known = any(bar.range is not None for bar in bars)
-    return BarChart(
+    return contract.BarChart(
         id="",
         title=title,
         unit=unit,
@@ -209,9 +204,11 @@ _AXES = (
 )
 
 
-def curve_charts(names: Names, findings: Sequence[RecordingFindings]) -> list[CurveChart]:
+def curve_charts(
+    names: Names, findings: Sequence[analysis.RecordingFindings]
+) -> list[contract.CurveChart]:
     """Return the charts of all protocols, and the course of rounds."""
-    found: dict[tuple[object, ...], CurveChart] = {}
+    found: dict[tuple[object, ...], contract.CurveChart] = {}
     for number, (named, judged) in enumerate(zip(names.recordings, findings, strict=True)):
         protocol = named.recording.meta.protocol
         if isinstance(protocol, Observation):
@@ -219,17 +216,17 @@ def curve_charts(names: Names, findings: Sequence[RecordingFindings]) -> list[Cu
         curves = [*_curves(protocol, judged), *_rounds(judged)]
         for key, chart, points in curves:
             chart = found.setdefault((protocol.name, *key), chart)
-            chart.curves.append(Curve(label=named.label, recording=number, points=points))
+            chart.curves.append(contract.Curve(label=named.label, recording=number, points=points))
     return [
         chart.model_copy(update={"id": f"c{number}"})
         for number, chart in enumerate(found.values(), 1)
     ]
 
 
-_Found = tuple[tuple[object, ...], CurveChart, list[CurvePoint]]
+_Found = tuple[tuple[object, ...], contract.CurveChart, list[contract.CurvePoint]]
 
 
-def _curves(protocol: Protocol, findings: RecordingFindings) -> Iterator[_Found]:
+def _curves(protocol: Protocol, findings: analysis.RecordingFindings) -> Iterator[_Found]:
     values = _values(findings)
     steps = [step for step in _once(protocol) if step.name in values]
     for axis in _AXES:
@@ -241,7 +238,9 @@ def _curves(protocol: Protocol, findings: RecordingFindings) -> Iterator[_Found]
                 continue
             unit = "IOPS" if all(values[step.name]["MB/s"] is None for step in members) else "MB/s"
             points = [
-                CurvePoint(x=axis.x(step), y=y, step=step.name, power_w=values[step.name]["W"])
+                contract.CurvePoint(
+                    x=axis.x(step), y=y, step=step.name, power_w=values[step.name]["W"]
+                )
                 for step in sorted(members, key=axis.x)
                 if (y := values[step.name][unit]) is not None
             ]
@@ -250,10 +249,10 @@ def _curves(protocol: Protocol, findings: RecordingFindings) -> Iterator[_Found]
                 yield (axis.label, unit, *rest), chart, points
 
 
-def _rounds(findings: RecordingFindings) -> Iterator[_Found]:
+def _rounds(findings: analysis.RecordingFindings) -> Iterator[_Found]:
     for rounds in findings.rounds:
         points = [
-            CurvePoint(x=number, y=mean, step=f"{rounds.tracked}/{number}")
+            contract.CurvePoint(x=number, y=mean, step=f"{rounds.tracked}/{number}")
             for number, mean in enumerate(rounds.iops, 1)
             if mean is not None
         ]
@@ -262,11 +261,13 @@ def _rounds(findings: RecordingFindings) -> Iterator[_Found]:
             yield (rounds.name,), _curve_chart(title, "round", "IOPS", is_log=False), points
 
 
-def _curve_chart(title: str, x_label: str, unit: str, *, is_log: bool) -> CurveChart:
-    return CurveChart(id="", title=title, x_label=x_label, x_is_log=is_log, unit=unit, curves=[])
+def _curve_chart(title: str, x_label: str, unit: str, *, is_log: bool) -> contract.CurveChart:
+    return contract.CurveChart(
+        id="", title=title, x_label=x_label, x_is_log=is_log, unit=unit, curves=[]
+    )
 
 
-def _values(findings: RecordingFindings) -> dict[str, dict[str, float | None]]:
+def _values(findings: analysis.RecordingFindings) -> dict[str, dict[str, float | None]]:
     """Each step's result by unit; for steps in rounds, the mean over the last rounds."""
     found: dict[str, dict[str, float | None]] = {}
     for step in findings.steps:

@@ -14,7 +14,7 @@ from heatsoak.catalog import enclosure_ids, load_enclosure
 from heatsoak.protocol import Label, Observation, Protocol, bundled, label_text, load, scaled
 from heatsoak.recording import Recording, RecordingMeta, SensorMeta
 from heatsoak.report.findings import power_text
-from heatsoak.report.page.contract import EventLine, LineStyle, NamedValue, PageRecording
+from heatsoak.report.page import contract
 from heatsoak.report.steps import sentence
 from heatsoak.words import duration_text, number_text, plain, size_text, title_of
 
@@ -107,11 +107,13 @@ _MAX_EVENTS = 2000
 _MAX_TEXT = 2000
 
 
-def page_recording(named: Named, findings: RecordingFindings, style: LineStyle) -> PageRecording:
+def page_recording(
+    named: Named, findings: RecordingFindings, style: contract.LineStyle
+) -> contract.PageRecording:
     """Return a recording with everything that the page says about it."""
     recording = named.recording
     meta = recording.meta
-    return PageRecording(
+    return contract.PageRecording(
         label=named.label,
         style=style,
         status=meta.status,
@@ -136,18 +138,20 @@ def page_recording(named: Named, findings: RecordingFindings, style: LineStyle) 
     )
 
 
-def _drive(drive: Mapping[str, Any]) -> Iterator[NamedValue]:
+def _drive(drive: Mapping[str, Any]) -> Iterator[contract.NamedValue]:
     for key, value in drive.items():
         if key == "size_bytes":
             if value:
-                yield NamedValue(name="size", text=size_text(value))
+                yield contract.NamedValue(name="size", text=size_text(value))
         elif key == "details":
             yield from _flat(value, drive)
         else:
             yield from _flat({key: value})
 
 
-def _flat(facts: Mapping[str, Any], said: Mapping[str, Any] | None = None) -> Iterator[NamedValue]:
+def _flat(
+    facts: Mapping[str, Any], said: Mapping[str, Any] | None = None
+) -> Iterator[contract.NamedValue]:
     """Each value with the name of its key; unknown values and those already in `said` are left
     out."""
     for key, value in facts.items():
@@ -155,31 +159,31 @@ def _flat(facts: Mapping[str, Any], said: Mapping[str, Any] | None = None) -> It
             continue
         if isinstance(value, dict):
             for fact in _flat(value):
-                yield NamedValue(name=f"{plain(key)} {fact.name}", text=fact.text)
+                yield contract.NamedValue(name=f"{plain(key)} {fact.name}", text=fact.text)
         elif key.endswith("_bytes") and isinstance(value, int | float):
-            yield NamedValue(name=plain(key.removesuffix("_bytes")), text=size_text(value))
+            yield contract.NamedValue(name=plain(key.removesuffix("_bytes")), text=size_text(value))
         else:
-            yield NamedValue(name=plain(key), text=_text(value))
+            yield contract.NamedValue(name=plain(key), text=_text(value))
 
 
-def _tools(tools: Mapping[str, str], load: Mapping[str, Any]) -> Iterator[NamedValue]:
+def _tools(tools: Mapping[str, str], load: Mapping[str, Any]) -> Iterator[contract.NamedValue]:
     yield from _flat(tools)
     tool = {"load": f"{load['tool']} {load.get('version', '')}".strip()} if "tool" in load else {}
     rest = {key: value for key, value in load.items() if not isinstance(value, dict)}
     yield from _flat(tool | {k: v for k, v in rest.items() if k not in ("tool", "version")})
 
 
-def _sensors(recording: Recording, findings: RecordingFindings) -> Iterator[NamedValue]:
+def _sensors(recording: Recording, findings: RecordingFindings) -> Iterator[contract.NamedValue]:
     trust = {sensor.name: sensor for sensor in findings.sensors}
     for sensor in recording.meta.sensors:
-        yield NamedValue(name=sensor.name, text=_sensor(sensor))
+        yield contract.NamedValue(name=sensor.name, text=_sensor(sensor))
     for column in recording.meta.columns:
         if column.startswith("temp_c."):
             name = column.removeprefix("temp_c.")
-            yield NamedValue(name=name, text=_trust(trust.get(name)))
+            yield contract.NamedValue(name=name, text=_trust(trust.get(name)))
     power_words = power_text(findings)
     if power_words is not None:
-        yield NamedValue(name="power", text=power_words.removeprefix("power: "))
+        yield contract.NamedValue(name="power", text=power_words.removeprefix("power: "))
 
 
 def _sensor(sensor: SensorMeta) -> str:
@@ -197,13 +201,13 @@ def _trust(sensor: SensorTrust | None) -> str:
     return f"temperature; {verdict}: {sensor.why}" if sensor.why else f"temperature; {verdict}"
 
 
-def _events(recording: Recording) -> Iterator[EventLine]:
+def _events(recording: Recording) -> Iterator[contract.EventLine]:
     for event in recording.events[:_MAX_EVENTS]:
         parts = [event.step or "", event.text]
         if event.kind == "step-end" and "duration_s" in event.data:
             parts.append(f"after {duration_text(event.data['duration_s'])}")
         text = ": ".join(part for part in parts if part)
-        yield EventLine(t_s=event.t_s, kind=event.kind, text=text[:_MAX_TEXT])
+        yield contract.EventLine(t_s=event.t_s, kind=event.kind, text=text[:_MAX_TEXT])
 
 
 def _text(value: Any) -> str:

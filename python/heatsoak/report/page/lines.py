@@ -9,18 +9,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from heatsoak.analysis import RecordingFindings, StepFindings, Unloaded
+from heatsoak import analysis, words
 from heatsoak.analysis.comparison.measures import Measure, whole_means
 from heatsoak.analysis.names import Names
 from heatsoak.analysis.view import RecordingView, StepView
 from heatsoak.protocol import MIN_STEADY_ROUNDS
-from heatsoak.report.page.contract import (
-    ChartQuantity,
-    ChartSeries,
-    Line,
-    LineStyle,
-    WorkloadSection,
-)
+from heatsoak.report.page import contract
 from heatsoak.report.page.tracks import (
     QuantitySeries,
     courses,
@@ -29,7 +23,6 @@ from heatsoak.report.page.tracks import (
     seconds,
 )
 from heatsoak.report.steps import all_in_short, verdicts
-from heatsoak.words import capital, duration_text, listed, span_text, temps_text, title_of
 
 
 @cache
@@ -43,7 +36,7 @@ def palette() -> Mapping[str, Any]:
     return json.loads(text)  # type: ignore[no-any-return]
 
 
-def line_styles(names: Names) -> list[LineStyle]:
+def line_styles(names: Names) -> list[contract.LineStyle]:
     """Return a style for each recording: the fifth line is the first that is dashed.
 
     Sets of conditions differ by colour, or by pattern too if there are more than colours; repeated
@@ -55,20 +48,23 @@ def line_styles(names: Names) -> list[LineStyle]:
     sets = [one.color for one in names.recordings]
     count = len(set(sets))
     if count == 1:
-        return [LineStyle(color=n % colors, dash=n // colors % patterns) for n in range(len(sets))]
+        return [
+            contract.LineStyle(color=n % colors, dash=n // colors % patterns)
+            for n in range(len(sets))
+        ]
     if count > 2 * colors and (main := _main_condition(names, colors)):
         values = [str(one.conditions.get(main)) for one in names.recordings]
         others = [key for key in names.keys if key != main]
         rests = [str([one.conditions.get(key) for key in others]) for one in names.recordings]
         if len(set(rests)) <= patterns:
             return [
-                LineStyle(color=color, dash=dash)
+                contract.LineStyle(color=color, dash=dash)
                 for color, dash in zip(_places(values), _places(rests), strict=True)
             ]
     rows = -(-count // colors)
     runs = [sets[:number].count(own) for number, own in enumerate(sets)]
     return [
-        LineStyle(color=place % colors, dash=(place // colors + rows * run) % patterns)
+        contract.LineStyle(color=place % colors, dash=(place // colors + rows * run) % patterns)
         for place, run in zip(_places(sets), runs, strict=True)
     ]
 
@@ -91,12 +87,14 @@ LAST_S = 400.0
 _EVENNESS = ("consistency", "stdev")
 
 #: Gives a series its form on the page.
-Add = Callable[[QuantitySeries], ChartSeries]
+Add = Callable[[QuantitySeries], contract.ChartSeries]
 #: The means of each step, by the number of its recording and its name.
 Means = dict[tuple[int, str], dict[str, Measure]]
 
 
-def _shown(lines: Sequence[Line], *more: ChartQuantity) -> list[ChartQuantity]:
+def _shown(
+    lines: Sequence[contract.Line], *more: contract.ChartQuantity
+) -> list[contract.ChartQuantity]:
     """The quantities that are drawn at once, from the top: what lines are about, and `more`."""
     about = [line.tracks[0].quantity for line in lines if line.tracks]
     known = {track.quantity for line in lines for track in line.tracks}
@@ -104,8 +102,8 @@ def _shown(lines: Sequence[Line], *more: ChartQuantity) -> list[ChartQuantity]:
 
 
 def steps_of(
-    section: WorkloadSection, findings: Sequence[RecordingFindings]
-) -> list[tuple[Line, StepFindings]]:
+    section: contract.WorkloadSection, findings: Sequence[analysis.RecordingFindings]
+) -> list[tuple[contract.Line, analysis.StepFindings]]:
     """Return the lines of a chart that are runs, with what each shows."""
     return [
         (line, findings[line.recording].steps[line.step])
@@ -117,11 +115,11 @@ def steps_of(
 def _of_steps(
     id_: str,
     protocol: str,
-    lines: list[Line],
-    findings: Sequence[RecordingFindings],
+    lines: list[contract.Line],
+    findings: Sequence[analysis.RecordingFindings],
     *,
     alone: bool,
-) -> WorkloadSection:
+) -> contract.WorkloadSection:
     """The chart of all runs of a workload; one that stands `alone` in logs is named by its load."""
     steps = [findings[line.recording].steps[line.step or 0] for line in lines]
     first, name = steps[0], _name(steps[0])
@@ -132,10 +130,10 @@ def _of_steps(
         is_long = longest_s > 1.2 * LAST_S and first.workload.startswith("random")
         scored_s = _scored_s(findings[lines[0].recording], first.step)
         last_s = scored_s or (LAST_S if is_long else None)
-    return WorkloadSection(
+    return contract.WorkloadSection(
         id=id_,
-        title=title_of(first.workload if alone else name),
-        detail=f"{first.workload}, {duration_text(longest_s)}",
+        title=words.title_of(first.workload if alone else name),
+        detail=f"{first.workload}, {words.duration_text(longest_s)}",
         step=name,
         protocol=protocol,
         summary=all_in_short(steps),
@@ -148,32 +146,32 @@ def _of_steps(
     )
 
 
-def _level_mb_s(step: StepFindings) -> float | None:
+def _level_mb_s(step: analysis.StepFindings) -> float | None:
     """The level before the first episode, or the mean if there is none."""
     return step.episodes[0].before_mb_s if step.episodes else step.mean_mb_s
 
 
-def _scored_s(findings: RecordingFindings, step: str) -> float | None:
+def _scored_s(findings: analysis.RecordingFindings, step: str) -> float | None:
     """How much of a step's end counts for how even it is."""
     scores = (one for one in findings.scores if step in one.steps and one.statistic in _EVENNESS)
     return next((one.window_s for one in scores), None)
 
 
-def _rate(steps: Sequence[StepFindings]) -> str:
+def _rate(steps: Sequence[analysis.StepFindings]) -> str:
     """Mean throughput of the runs, the lowest and the highest of several."""
     means = [step.mean_mb_s for step in steps if step.mean_mb_s is not None]
-    return span_text(means, "MB/s") if means else ""
+    return words.span_text(means, "MB/s") if means else ""
 
 
 def _hottest(temps_c: Sequence[float | None]) -> str:
     """The highest temperature of the runs, the lowest and the highest of several."""
     known = [temp_c for temp_c in temps_c if temp_c is not None]
-    return temps_text(known) if known else ""
+    return words.temps_text(known) if known else ""
 
 
 def unloaded_charts(
-    names: Names, findings: Sequence[RecordingFindings], add: Add
-) -> list[WorkloadSection]:
+    names: Names, findings: Sequence[analysis.RecordingFindings], add: Add
+) -> list[contract.WorkloadSection]:
     """Return the chart of all logs that show no load, if there are any: how warm they were."""
     lines, unloaded, metas, steps = [], [], [], []
     for number, (named, judged) in enumerate(zip(names.recordings, findings, strict=True)):
@@ -189,10 +187,12 @@ def unloaded_charts(
     if not lines:
         return []
     return [
-        WorkloadSection(
+        contract.WorkloadSection(
             id="unloaded",
             title="Without a load",
-            detail=f"nothing to judge, {duration_text(max(one.duration_s for one in unloaded))}",
+            detail=(
+                f"nothing to judge, {words.duration_text(max(one.duration_s for one in unloaded))}"
+            ),
             step=steps[0].name,
             protocol=metas[0].protocol.name,
             summary=_summary_unloaded(unloaded),
@@ -207,32 +207,34 @@ def unloaded_charts(
 
 def _line(
     number: int, label: str, view: StepView, shown: Sequence[QuantitySeries], add: Add, **more: Any
-) -> Line:
+) -> contract.Line:
     given = {"step": None, "seconds": None, "latency": [], "level_mb_s": None, **more}
     tracks = [add(course) for course in shown]
-    return Line(recording=number, label=label, start_s=view.start_s, tracks=tracks, **given)
+    return contract.Line(
+        recording=number, label=label, start_s=view.start_s, tracks=tracks, **given
+    )
 
 
-def _summary_unloaded(found: Sequence[Unloaded]) -> str:
+def _summary_unloaded(found: Sequence[analysis.Unloaded]) -> str:
     """How warm the drives were, and what their temperatures followed, in a sentence or two."""
     if len(found) == 1 and found[0].reasons:
-        return ". ".join(map(capital, [*found[0].reasons, ""])).strip()
+        return ". ".join(map(words.capital, [*found[0].reasons, ""])).strip()
     parts = []
     if temps_c := [one.max_temp_c for one in found if one.max_temp_c is not None]:
-        parts.append(f"The highest temperatures were {temps_text(temps_c)}.")
+        parts.append(f"The highest temperatures were {words.temps_text(temps_c)}.")
     followed = Counter(one.follows for one in found if one.follows is not None).most_common()
     if followed:
         each = [f"{what} in {count} of {len(found)}" for what, count in followed]
-        parts.append(f"They followed {listed(each)} logs.")
+        parts.append(f"They followed {words.listed(each)} logs.")
     return " ".join(parts) or "No temperature was logged."
 
 
 def charts(
-    names: Names, findings: Sequence[RecordingFindings], add: Add
-) -> tuple[list[WorkloadSection], Means]:
+    names: Names, findings: Sequence[analysis.RecordingFindings], add: Add
+) -> tuple[list[contract.WorkloadSection], Means]:
     """Return the charts of workloads in the order of their steps, and the means of these."""
     alone = _are_single_logs(names)
-    found: dict[tuple[str, str, str], list[Line]] = {}
+    found: dict[tuple[str, str, str], list[contract.Line]] = {}
     means: Means = {}
     for number, (named, judged) in enumerate(zip(names.recordings, findings, strict=True)):
         views = {view.step.name: view for view in RecordingView(named.recording).views}
@@ -264,7 +266,7 @@ def charts(
     return sections, means
 
 
-def _name(step: StepFindings) -> str:
+def _name(step: analysis.StepFindings) -> str:
     return step.step if step.rounds is None else step.step.rpartition("/")[0]
 
 
@@ -276,7 +278,7 @@ def _are_single_logs(names: Names) -> bool:
     )
 
 
-def _drawn_rounds(findings: RecordingFindings) -> set[str]:
+def _drawn_rounds(findings: analysis.RecordingFindings) -> set[str]:
     """The steps of rounds that are drawn: the tracked one, in the last rounds."""
     drawn = set()
     for rounds in findings.rounds:

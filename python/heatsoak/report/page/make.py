@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from heatsoak.analysis import Findings, RecordingFindings
-from heatsoak.analysis.comparison import Comparison, ComparisonRow, NotAlikeError, compare
+from heatsoak import words
+from heatsoak.analysis import Findings, RecordingFindings, comparison
 from heatsoak.analysis.comparison.headline import summaries
 from heatsoak.analysis.findings import Throttles
 from heatsoak.analysis.names import Names, names_of
@@ -16,21 +16,13 @@ from heatsoak.protocol.conditions import drive_name
 from heatsoak.recording import Recording
 from heatsoak.recording.columns import TEMPERATURES, drive_temperatures
 from heatsoak.report.comparison import drawn, suited, told
+from heatsoak.report.page import contract
 from heatsoak.report.page.bars import bar_charts, curve_charts
-from heatsoak.report.page.contract import (
-    ComparisonSection,
-    DrawnRow,
-    Headline,
-    Page,
-    Tone,
-    WorkloadSection,
-)
 from heatsoak.report.page.facts import page_recording
 from heatsoak.report.page.lines import charts, line_styles, steps_of, unloaded_charts
 from heatsoak.report.page.matrix import matrix
 from heatsoak.report.page.packing import SeriesPacker
 from heatsoak.report.steps import badness, verdicts
-from heatsoak.words import capital, counted, listed, said, title_of
 
 if TYPE_CHECKING:
     # twins take a while to load, and every report would wait for them
@@ -44,7 +36,7 @@ def comparisons(
     *,
     anyway: bool = False,
     findings: Findings | None = None,
-) -> tuple[list[ComparisonSection], list[str]]:
+) -> tuple[list[contract.ComparisonSection], list[str]]:
     """Return the comparisons, and notes on what could not be compared.
 
     Without `by`, recordings that differ in exactly one condition are compared by it. Raises
@@ -52,34 +44,36 @@ def comparisons(
     """
     recordings = [named.recording for named in names.recordings]
     if by is not None:
-        return [_section(compare(recordings, by, baseline, anyway, findings=findings))], []
+        return [
+            _section(comparison.compare(recordings, by, baseline, anyway, findings=findings))
+        ], []
     if len(names.keys) != 1:
         return [], []
     key = names.keys[0]
     try:
-        return [_section(compare(recordings, key, findings=findings))], []
-    except NotAlikeError as error:
+        return [_section(comparison.compare(recordings, key, findings=findings))], []
+    except comparison.NotAlikeError as error:
         return [], [f"not compared by {key}: {line}" for line in _first(error.differences)]
     except UsageError:  # only one value of it is known
         return [], []
 
 
-def _section(found: Comparison) -> ComparisonSection:
+def _section(found: comparison.Comparison) -> contract.ComparisonSection:
     places = {id(row): number for number, row in enumerate(found.rows)}
 
-    def of(rows: Sequence[ComparisonRow]) -> list[int]:
+    def of(rows: Sequence[comparison.ComparisonRow]) -> list[int]:
         return [places[id(row)] for row in rows]
 
     over_all = summaries(found.rows)
     kept = set(map(id, over_all))
     apart = [row for row in suited(found.rows) if id(row) not in kept]
-    return ComparisonSection(
+    return contract.ComparisonSection(
         **dict(found),
         told=[told(row) for row in found.rows],
         shown=of(suited(over_all)),
         apart=of(apart),
         drawn=[
-            DrawnRow(
+            contract.DrawnRow(
                 row=places[id(row)],
                 name=name,
                 at=row.delta_pct,
@@ -104,8 +98,8 @@ PAGE_BYTES, PROGRAM_BYTES = 1_500_000, 180_000
 #: Charts are all open up to so many; beyond, the worst one, as long as there are not more than so
 #: many rows above what comes after them.
 _MAX_OPEN, _MAX_WITH_CHART = 2, 12
-_TONES_OF_ANSWERS: dict[Throttles, Tone] = {"yes": "bad", "no": "good"}
-_TONES_OF_COMPARISONS: dict[str, Tone] = {"better": "good", "worse": "bad"}
+_TONES_OF_ANSWERS: dict[Throttles, contract.Tone] = {"yes": "bad", "no": "good"}
+_TONES_OF_COMPARISONS: dict[str, contract.Tone] = {"better": "good", "worse": "bad"}
 
 
 def make_page(
@@ -119,7 +113,7 @@ def make_page(
     data_budget: int | None = None,
     twin: "Twin | None" = None,
     progress: Progress | None = None,
-) -> Page:
+) -> contract.Page:
     """Return the page of `recordings`, whose `findings` are in the same order.
 
     `by` and `baseline` ask for a comparison, as for :func:`heatsoak.analysis.comparison.compare`;
@@ -157,7 +151,7 @@ def make_page(
             "Charts with fewer points than were recorded keep the minimum and maximum of each "
             "stretch: no dip or peak is lost."
         )
-    return Page(
+    return contract.Page(
         title=title or _title(names),
         headline=_headline(names, findings, compared),
         recordings=page_recordings,
@@ -174,8 +168,8 @@ def make_page(
 
 
 def _with_charts_open(
-    workloads: Sequence[WorkloadSection], findings: Sequence[RecordingFindings]
-) -> list[WorkloadSection]:
+    workloads: Sequence[contract.WorkloadSection], findings: Sequence[RecordingFindings]
+) -> list[contract.WorkloadSection]:
     """The workloads, with the charts open that a reader came for: few, or the worst."""
     shown = {chart.id for chart in workloads}
     if len(shown) > _MAX_OPEN:
@@ -195,19 +189,21 @@ def _sensor(names: Names, findings: Sequence[RecordingFindings]) -> str | None:
     return found.pop().removeprefix(TEMPERATURES) if len(found) == 1 else None
 
 
-def _headline(names: Names, found: Findings, comparisons: Sequence[ComparisonSection]) -> Headline:
+def _headline(
+    names: Names, found: Findings, comparisons: Sequence[contract.ComparisonSection]
+) -> contract.Headline:
     """What the recordings show overall; if they were compared, what differs."""
     answer = found.answer
     # rounds are judged as a whole: they have hundreds of steps
     steps = [step for one in found.recordings for step in one.steps if step.rounds is None]
     rounds = [one for recording in found.recordings for one in recording.rounds]
     reasons = [*answer.because, *([answer.next] if answer.next else [])]
-    whole = Headline(
+    whole = contract.Headline(
         text=answer.sentence,
         tone=_TONES_OF_ANSWERS.get(answer.throttles, "unsure"),
         more=[
             *map(_sentence, reasons),
-            *(f"{title_of(one.name)}: {one.text}." for one in rounds),
+            *(f"{words.title_of(one.name)}: {one.text}." for one in rounds),
             *_cut(names),
             *_without_temperatures(found),
         ],
@@ -226,11 +222,11 @@ def _cut(names: Names) -> list[str]:
     states = Counter(named.recording.meta.status for named in names.recordings)
     said = []
     if states["running"]:
-        cut = counted(states["running"], "recording")
+        cut = words.counted(states["running"], "recording")
         said.append(f"{cut} was cut short or is still running.")
     for status in ("interrupted", "failed"):
         if states[status]:
-            said.append(f"{counted(states[status], 'run')} {status} before the end.")
+            said.append(f"{words.counted(states[status], 'run')} {status} before the end.")
     return said
 
 
@@ -244,7 +240,7 @@ def _without_temperatures(found: Findings) -> list[str]:
 
 
 def _sentence(text: str) -> str:
-    return f"{capital(text)}."
+    return f"{words.capital(text)}."
 
 
 def _notes(names: Names, findings: Sequence[RecordingFindings]) -> list[str]:
@@ -264,12 +260,12 @@ def _notes(names: Names, findings: Sequence[RecordingFindings]) -> list[str]:
 def _title(names: Names) -> str:
     metas = [named.recording.meta for named in names.recordings]
     protocols = list(dict.fromkeys(_protocol(meta.protocol) for meta in metas))
-    what = protocols[0] if len(protocols) == 1 else counted(len(protocols), "protocol")
+    what = protocols[0] if len(protocols) == 1 else words.counted(len(protocols), "protocol")
     if not any(meta.drive.get("model") or meta.drive.get("path") for meta in metas):
-        files = dict.fromkeys(said(named.recording.path.name) for named in names.recordings)
-        return f"{title_of(what)}: {listed(list(files), 3)}"
+        files = dict.fromkeys(words.said(named.recording.path.name) for named in names.recordings)
+        return f"{words.title_of(what)}: {words.listed(list(files), 3)}"
     drives = list(dict.fromkeys(drive_name(meta.drive) for meta in metas))
-    drive = drives[0] if len(drives) == 1 else counted(len(drives), "drive")
+    drive = drives[0] if len(drives) == 1 else words.counted(len(drives), "drive")
     return f"{drive}: {what}"
 
 

@@ -11,21 +11,12 @@ from typing import Literal
 import numpy as np
 from rich.table import Table
 
-from heatsoak import catalog
-from heatsoak.analysis import Findings, RecordingFindings, StepFindings
+from heatsoak import analysis, catalog, output, words
 from heatsoak.analysis.names import Named, Names, names_of
-from heatsoak.output import Console, Text, lines
 from heatsoak.protocol import Protocol
 from heatsoak.recording import Recording
-from heatsoak.report.page.contract import (
-    MatrixCell,
-    MatrixFigure,
-    MatrixMetric,
-    MatrixSection,
-    WorkloadSection,
-)
+from heatsoak.report.page import contract
 from heatsoak.report.steps import badness
-from heatsoak.words import amount_text, known_text, listed, number_text, span_text
 
 #: More conditions would make an unreadable table.
 _MAX_KEYS = 4
@@ -35,7 +26,9 @@ _ONSET, _DEPTH, _MEAN = "onset_s", "depth_pct", "mean_mb_s"
 _HEADINGS = {"slot": "Slot", "gpus": "GPUs", "gpu_load": "Load"}
 
 
-def print_matrix(recordings: Sequence[Recording], findings: Findings, console: Console) -> None:
+def print_matrix(
+    recordings: Sequence[Recording], findings: analysis.Findings, console: output.Console
+) -> None:
     """Print when and how far each cell falls, and how many of the published figures hold."""
     found = matrix(names_of(recordings), findings.recordings, ())
     if found is None:
@@ -46,8 +39,8 @@ def print_matrix(recordings: Sequence[Recording], findings: Findings, console: C
     for key in keys:
         table.add_column(_HEADINGS.get(key, key), justify="right" if key == "gpus" else "left")
     for quantity in ("Onset, s", "Depth, %"):
-        table.add_column(lines((quantity, ours)), justify="right")
-        table.add_column(lines(("", "published")), justify="right")
+        table.add_column(output.lines((quantity, ours)), justify="right")
+        table.add_column(output.lines(("", "published")), justify="right")
         table.add_column("")
     previous = None
     for cell in found.cells:
@@ -62,26 +55,28 @@ def print_matrix(recordings: Sequence[Recording], findings: Findings, console: C
         console.print(found.held)
 
 
-def _in_table(figure: MatrixFigure | None) -> tuple[str, str, Text]:
+def _in_table(figure: contract.MatrixFigure | None) -> tuple[str, str, output.Text]:
     """A figure, what was published, and whether it holds."""
     if figure is None:
-        return "", "", Text("")
-    published = "-".join(dict.fromkeys(map(number_text, figure.published or ())))
-    marks = {True: Text("ok", style="green"), False: Text("off", style="red")}
-    ours = known_text(figure.value, partial(number_text, digits=1), figure.text)
-    return ours, published, marks.get(figure.holds, Text(""))  # type: ignore[arg-type]
+        return "", "", output.Text("")
+    published = "-".join(dict.fromkeys(map(words.number_text, figure.published or ())))
+    marks = {True: output.Text("ok", style="green"), False: output.Text("off", style="red")}
+    ours = words.known_text(figure.value, partial(words.number_text, digits=1), figure.text)
+    return ours, published, marks.get(figure.holds, output.Text(""))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
 class _Member:
     number: int
     named: Named
-    findings: RecordingFindings
+    findings: analysis.RecordingFindings
 
 
 def matrix(
-    names: Names, findings: Sequence[RecordingFindings], workloads: Sequence[WorkloadSection]
-) -> MatrixSection | None:
+    names: Names,
+    findings: Sequence[analysis.RecordingFindings],
+    workloads: Sequence[contract.WorkloadSection],
+) -> contract.MatrixSection | None:
     """Return the matrix of the conditions in which recordings differ.
 
     None if they do not differ, or if nothing was measured that it could show.
@@ -97,7 +92,7 @@ def matrix(
         by_cell.setdefault(place, []).append(_Member(number, named, judged))
     metrics = list(_metrics(workloads))
     cells = [
-        MatrixCell(
+        contract.MatrixCell(
             recording=members[0].number,
             conditions=dict(zip(keys, place, strict=True)),
             verdict=_verdict([step for member in members for step in member.findings.steps]),
@@ -109,7 +104,7 @@ def matrix(
         return None
     metrics = [_rated(metric, cells, list(by_cell.values()), workloads) for metric in metrics]
     held, source = _held(cells)
-    return MatrixSection(
+    return contract.MatrixSection(
         row_key=row_key,
         column_keys=[key for key in keys if key != row_key],
         order=order,
@@ -162,11 +157,11 @@ def _text(named: Named, key: str) -> str:
     return "not said" if value is None else str(value)
 
 
-def _metrics(workloads: Sequence[WorkloadSection]) -> Iterator[MatrixMetric]:
+def _metrics(workloads: Sequence[contract.WorkloadSection]) -> Iterator[contract.MatrixMetric]:
     of_published = {chart.step in catalog.PUGET_STEPS for chart in workloads}
     whose = "Sequential: falls" if len(of_published) > 1 else "Falls"
-    yield MatrixMetric(id=_ONSET, label=f"{whose} after", unit="s", worse="low")
-    yield MatrixMetric(id=_DEPTH, label=f"{whose} by (last 60 s)", unit="%", worse="high")
+    yield contract.MatrixMetric(id=_ONSET, label=f"{whose} after", unit="s", worse="low")
+    yield contract.MatrixMetric(id=_DEPTH, label=f"{whose} by (last 60 s)", unit="%", worse="high")
     for chart in workloads:
         kinds: list[tuple[str, str, str, Literal["low", "high"]]] = [
             (_ONSET, "falls after", "s", "low"),
@@ -175,7 +170,7 @@ def _metrics(workloads: Sequence[WorkloadSection]) -> Iterator[MatrixMetric]:
         if any(line.level_mb_s is not None for line in chart.lines):
             kinds.append((_MEAN, "mean", "MB/s", "low"))
         for kind, what, unit, worse in kinds:
-            yield MatrixMetric(
+            yield contract.MatrixMetric(
                 id=f"{chart.id}.{kind}",
                 label=f"{chart.title}: {what}",
                 unit=unit,
@@ -186,9 +181,9 @@ def _metrics(workloads: Sequence[WorkloadSection]) -> Iterator[MatrixMetric]:
 
 def _values(
     members: Sequence[_Member],
-    metrics: Sequence[MatrixMetric],
-    workloads: Sequence[WorkloadSection],
-) -> dict[str, MatrixFigure]:
+    metrics: Sequence[contract.MatrixMetric],
+    workloads: Sequence[contract.WorkloadSection],
+) -> dict[str, contract.MatrixFigure]:
     found = {}
     for metric in metrics:
         figure = _figure(metric, _steps(members, metric, workloads))
@@ -198,8 +193,10 @@ def _values(
 
 
 def _steps(
-    members: Sequence[_Member], metric: MatrixMetric, workloads: Sequence[WorkloadSection]
-) -> list[list[StepFindings]]:
+    members: Sequence[_Member],
+    metric: contract.MatrixMetric,
+    workloads: Sequence[contract.WorkloadSection],
+) -> list[list[analysis.StepFindings]]:
     """The steps that a metric is about, for each run that has any."""
     found = []
     for member in members:
@@ -221,11 +218,11 @@ _RATED_BY = {
 
 
 def _rated(
-    metric: MatrixMetric,
-    cells: Sequence[MatrixCell],
+    metric: contract.MatrixMetric,
+    cells: Sequence[contract.MatrixCell],
     by_cell: Sequence[Sequence[_Member]],
-    workloads: Sequence[WorkloadSection],
-) -> MatrixMetric:
+    workloads: Sequence[contract.WorkloadSection],
+) -> contract.MatrixMetric:
     """The metric; cells that all fall for want of space are coloured by what that is worth."""
     kind = metric.id.rpartition(".")[2]
     if kind not in _RATED_BY:
@@ -244,7 +241,7 @@ def _rated(
     return metric.model_copy(update={"rated_by": _RATED_BY[kind]})
 
 
-def _worth(kind: str, steps: Sequence[StepFindings]) -> float | None:
+def _worth(kind: str, steps: Sequence[analysis.StepFindings]) -> float | None:
     """GB until the fall, or minus the level after it, if only capacity makes it fall."""
     episodes = [episode for step in steps for episode in step.episodes]
     if not episodes or any(episode.cause not in _CAPACITIES for episode in episodes):
@@ -255,31 +252,33 @@ def _worth(kind: str, steps: Sequence[StepFindings]) -> float | None:
     return None if level is None else -level
 
 
-def _summarised(steps: Sequence[StepFindings]) -> list[StepFindings]:
+def _summarised(steps: Sequence[analysis.StepFindings]) -> list[analysis.StepFindings]:
     """The steps that the matrix is about: the published ones, if they were run."""
     chosen = [step for step in steps if step.step in catalog.PUGET_STEPS]
     return chosen or list(steps)
 
 
-def _figure(metric: MatrixMetric, runs: Sequence[Sequence[StepFindings]]) -> MatrixFigure | None:
+def _figure(
+    metric: contract.MatrixMetric, runs: Sequence[Sequence[analysis.StepFindings]]
+) -> contract.MatrixFigure | None:
     """The mean over runs of each run's earliest onset, deepest fall, or mean rate."""
     if not runs:
         return None
     if all(step.why_unknown is not None for steps in runs for step in steps):
-        return MatrixFigure(value=None, text="not judged")
+        return contract.MatrixFigure(value=None, text="not judged")
     kind = metric.id.rpartition(".")[2]
     values = [value for steps in runs if (value := _of_run(kind, steps)) is not None]
     if not values:
         verdict = _verdict([step for steps in runs for step in steps])
-        return MatrixFigure(value=None, text=verdict if kind != _MEAN else "not measured")
+        return contract.MatrixFigure(value=None, text=verdict if kind != _MEAN else "not measured")
     mean = float(np.mean(values))
-    text = amount_text(mean, metric.unit, 2 if kind == _MEAN else 1)
+    text = words.amount_text(mean, metric.unit, 2 if kind == _MEAN else 1)
     if len(values) < len(runs):
         text += f" in {len(values)} of {len(runs)} runs"
-    return MatrixFigure(value=mean, text=text)
+    return contract.MatrixFigure(value=mean, text=text)
 
 
-def _of_run(kind: str, steps: Sequence[StepFindings]) -> float | None:
+def _of_run(kind: str, steps: Sequence[analysis.StepFindings]) -> float | None:
     episodes = [episode for step in steps for episode in step.episodes]
     if kind == _ONSET:
         return min((episode.onset_s for episode in episodes), default=None)
@@ -290,14 +289,16 @@ def _of_run(kind: str, steps: Sequence[StepFindings]) -> float | None:
     return float(np.mean(means)) if means else None
 
 
-def _with_published(figure: MatrixFigure, metric: MatrixMetric, member: _Member) -> MatrixFigure:
+def _with_published(
+    figure: contract.MatrixFigure, metric: contract.MatrixMetric, member: _Member
+) -> contract.MatrixFigure:
     """The figure, with the published one for the same cell of the same drive."""
     cell = _published(member)
     if cell is None or metric.id not in (_ONSET, _DEPTH):
         return figure
     bounds = cell.onset_s if metric.id == _ONSET else cell.depth_pct
     check = cell.onset_holds if metric.id == _ONSET else cell.depth_holds
-    text = span_text(bounds, metric.unit, 3)
+    text = words.span_text(bounds, metric.unit, 3)
     holds = figure.value is not None and check(figure.value)
     update = {"published": bounds, "published_text": text, "holds": holds}
     return figure.model_copy(update=update)
@@ -316,7 +317,7 @@ def _published(member: _Member) -> catalog.PugetCell | None:
     return catalog.puget_cell(str(conditions["slot"]), gpus, str(conditions["gpu_load"]))
 
 
-def _verdict(steps: Sequence[StepFindings]) -> str:
+def _verdict(steps: Sequence[analysis.StepFindings]) -> str:
     """The cause of the deepest fall; without one, what is worst of the steps' verdicts."""
     worst = max(
         ((episode.depth_pct, episode.cause) for step in steps for episode in step.episodes),
@@ -327,7 +328,7 @@ def _verdict(steps: Sequence[StepFindings]) -> str:
     return min(steps, key=badness).verdict if steps else "unknown"
 
 
-def _held(cells: Sequence[MatrixCell]) -> tuple[str | None, str | None]:
+def _held(cells: Sequence[contract.MatrixCell]) -> tuple[str | None, str | None]:
     parts = []
     for metric, name in ((_ONSET, "onsets"), (_DEPTH, "depths")):
         known = [cell.values[metric].holds for cell in cells if metric in cell.values]
@@ -338,6 +339,6 @@ def _held(cells: Sequence[MatrixCell]) -> tuple[str | None, str | None]:
         return None, None
     article = catalog.published().articles["puget"]
     return (
-        f"{listed(parts)} are within the published ranges and their tolerance.",
+        f"{words.listed(parts)} are within the published ranges and their tolerance.",
         f"{article.publisher}, {article.title}, {article.date}",
     )

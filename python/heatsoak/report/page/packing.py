@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsoak.analysis.series import Array
+from heatsoak.report.page import tracks
 from heatsoak.report.page.contract import ChartSeries, Packed
-from heatsoak.report.page.tracks import AUXILIARY, RATE, SENSOR, QuantitySeries
 
 #: Times are rounded to the millisecond.
 TIME_PER_UNIT = 1000
@@ -123,14 +123,14 @@ _COARSER = 1.1
 _COARSEST = 1 << 24
 
 
-def fit_to_size(courses: Sequence[QuantitySeries], budget_bytes: int) -> dict[int, int]:
+def fit_to_size(courses: Sequence[tracks.QuantitySeries], budget_bytes: int) -> dict[int, int]:
     """Return the number of points per stretch, by importance, that keeps all within the budget.
 
     `budget_bytes` counts base64. The least important series are thinned first, down to a hundredth
     of the budget, then the next.
     """
     budget = budget_bytes * 3 / 4
-    every = {AUXILIARY: 1, SENSOR: 1, RATE: 1}
+    every = {tracks.AUXILIARY: 1, tracks.SENSOR: 1, tracks.RATE: 1}
     sizes = {level: _size(courses, level, 1) for level in every}
     for level in every:
         left = budget - sum(size for other, size in sizes.items() if other != level)
@@ -149,9 +149,9 @@ class SeriesPacker:
     """Packs a page's series together, once all that is on the page is known."""
 
     def __init__(self) -> None:
-        self._added: list[tuple[QuantitySeries, ChartSeries]] = []
+        self._added: list[tuple[tracks.QuantitySeries, ChartSeries]] = []
 
-    def add(self, course: QuantitySeries) -> ChartSeries:
+    def add(self, course: tracks.QuantitySeries) -> ChartSeries:
         """Return a series in the page's form, which is empty until :meth:`pack` fills it."""
         series = ChartSeries(
             name=course.name,
@@ -183,7 +183,7 @@ class SeriesPacker:
 _EMPTY = Packed(at=0, count=0, width=0, per_unit=1)
 
 
-def fill(series: ChartSeries, course: QuantitySeries, every: int, packer: Packer) -> None:
+def fill(series: ChartSeries, course: tracks.QuantitySeries, every: int, packer: Packer) -> None:
     """Give a series its points: the least and the greatest of each stretch of `every` points."""
     kept = thinned(course.values, every)
     is_thinned = len(kept) < len(course.values)
@@ -192,7 +192,7 @@ def fill(series: ChartSeries, course: QuantitySeries, every: int, packer: Packer
     series.gap_s = round(course.gap_s * (every if is_thinned else 1), 3)
 
 
-def _size(courses: Iterable[QuantitySeries], importance: int, every: int) -> int:
+def _size(courses: Iterable[tracks.QuantitySeries], importance: int, every: int) -> int:
     """Roughly how many bytes the series of one importance take."""
     columns: list[bytes] = []
     for course in courses:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from heatsoak.errors import UsageError
 from heatsoak.output import printable
-from heatsoak.report.page.contract import Headline, Page, SweepAxis, SweepColumn, SweepSection
+from heatsoak.report.page import contract
 from heatsoak.report.page.packing import Packer
 from heatsoak.sweep import FinishedSweep
 from heatsoak.sweep.summary import MOST_GROUPS, WORDS, checked_words, group_table
@@ -47,7 +47,7 @@ _PARAMETERS = (
 _TELLS = (("drive", "enclosure", " in "), ("workload", "for_s", " for "))
 
 
-def sweep_page(found: FinishedSweep, title: str | None = None) -> Page:
+def sweep_page(found: FinishedSweep, title: str | None = None) -> contract.Page:
     """Return the page of a sweep; UsageError for one of too many points, or with points missing."""
     points = found.points
     if len(points) > _MOST_POINTS:
@@ -58,9 +58,9 @@ def sweep_page(found: FinishedSweep, title: str | None = None) -> Page:
     summary = found.summary
     packer = Packer()
     section = _section(found, packer)
-    return Page(
+    return contract.Page(
         title=title or f"Sweep: {printable(found.directory.resolve().name)}",
-        headline=Headline(
+        headline=contract.Headline(
             text=summary.answer,
             tone="bad" if summary.throttling or summary.impossible else "good",
             more=[] if section.checked is None else [section.checked],
@@ -100,9 +100,9 @@ class _Parameter:
         return "for " if self.unit == "s" else f"{self.label} " if self.unit else ""
 
     @property
-    def axis(self) -> SweepAxis:
+    def axis(self) -> contract.SweepAxis:
         numbers = [value for value in self.values if not isinstance(value, str)]
-        return SweepAxis(
+        return contract.SweepAxis(
             id=self.id,
             label=self.label,
             prefix=self.prefix,
@@ -112,13 +112,13 @@ class _Parameter:
         )
 
 
-def _section(found: FinishedSweep, packer: Packer) -> SweepSection:
+def _section(found: FinishedSweep, packer: Packer) -> contract.SweepSection:
     parameters = _told_by_others([_parameter(found.points, *one) for one in _PARAMETERS])
     varied = [one for one in parameters if len(one.values) > 1]
     points = found.table[_order(found, varied)]
     headings, rows = group_table(found.summary)
     lengths = found.points["for_s"].unique()
-    return SweepSection(
+    return contract.SweepSection(
         axes=[one.axis for one in varied],
         fixed=", ".join(
             f"{one.prefix}{text}"
@@ -196,10 +196,10 @@ def _text(value: float | str, unit: str) -> str:
     return amount_text(value, unit, 5)
 
 
-def _column(values: pl.Series, packer: Packer) -> SweepColumn:
+def _column(values: pl.Series, packer: Packer) -> contract.SweepColumn:
     known = values.is_not_null()
     own = values.drop_nulls().cast(pl.Float64).to_numpy()
-    return SweepColumn(
+    return contract.SweepColumn(
         known=None if known.all() else packer.values(known.cast(pl.Float64).to_numpy()),
         values=packer.values(own),
     )

@@ -6,6 +6,7 @@ from math import floor
 
 import numpy as np
 
+from heatsoak import words
 from heatsoak.analysis import RecordingFindings
 from heatsoak.analysis.names import ENCLOSURE, Named, Names
 from heatsoak.analysis.series import Array
@@ -15,20 +16,12 @@ from heatsoak.protocol import kind_of_condition
 from heatsoak.protocol.conditions import label_of
 from heatsoak.ranges import Range
 from heatsoak.recording import Recording
-from heatsoak.report.page.contract import (
-    ChartSeries,
-    CoolingMap,
-    NamedValue,
-    TwinLine,
-    TwinSection,
-)
-from heatsoak.report.page.tracks import AUXILIARY, SENSOR, QuantitySeries
+from heatsoak.report.page import contract, tracks
 from heatsoak.twin import Cooling, Prediction, Twin
 from heatsoak.twin.case import WorkloadCase
 from heatsoak.twin.named import USUAL_S, step_of
 from heatsoak.twin.predict import told
 from heatsoak.twin.readings import MeasuredRecording, measure
-from heatsoak.words import amount_text, counted, kelvin_text, listed
 
 #: What a model says is drawn to a tenth of a kelvin: it is off by more.
 _DECIMALS = 1
@@ -42,14 +35,17 @@ _RESISTANCES = 8
 
 
 def _section(
-    twin: Twin, lines: list[TwinLine], left_out: list[NamedValue], maps: list[CoolingMap]
-) -> TwinSection:
+    twin: Twin,
+    lines: list[contract.TwinLine],
+    left_out: list[contract.NamedValue],
+    maps: list[contract.CoolingMap],
+) -> contract.TwinSection:
     limit = next(one for one in twin.parameters if one.name == "limit_c")
-    fitted = counted(len(twin.recordings), "recording")
-    return TwinSection(
+    fitted = words.counted(len(twin.recordings), "recording")
+    return contract.TwinSection(
         answer=twin.answer,
         detail=f"{twin.model or twin.base}, fitted to {fitted} "
-        f"in {counted(len(twin.places), 'place')}",
+        f"in {words.counted(len(twin.places), 'place')}",
         told=twin.told,
         limit_c=limit.range.rounded(1) if twin.throttled else None,
         lines=lines,
@@ -68,23 +64,23 @@ def twin_section(
     twin: Twin,
     names: Names,
     findings: Sequence[RecordingFindings],
-    add: Callable[[QuantitySeries], ChartSeries],
+    add: Callable[[tracks.QuantitySeries], contract.ChartSeries],
     progress: Progress | None = None,
-) -> TwinSection:
+) -> contract.TwinSection:
     """Return what a twin makes of recordings, and a map for each of their places.
 
     A recording that it cannot follow, such as one made elsewhere, is left out with the reason.
     Raises UsageError for a recording of another drive, and if it follows none.
     """
-    lines: list[TwinLine] = []
-    by_place: dict[str, list[TwinLine]] = {}
+    lines: list[contract.TwinLine] = []
+    by_place: dict[str, list[contract.TwinLine]] = {}
     left_out = []
     for number, (named, judged) in enumerate(zip(names.recordings, findings, strict=True)):
         try:
             measured = measure(named.recording, judged)
         except UsageError as error:
             reason = str(error).removeprefix(f"{named.recording.path_text}: ")
-            left_out.append(NamedValue(name=named.label, text=reason))
+            left_out.append(contract.NamedValue(name=named.label, text=reason))
             continue
         twin.refuse_other(measured)
         if measured.place in twin.places:
@@ -93,7 +89,7 @@ def twin_section(
         else:
             place = _place(named.recording)
             reason = f"made in a place that the twin was not fitted to: {place}"
-            left_out.append(NamedValue(name=named.label, text=reason))
+            left_out.append(contract.NamedValue(name=named.label, text=reason))
     if not lines:
         first = left_out[0]
         raise UsageError(f"the twin follows no recording: {first.name}: {first.text}")
@@ -118,17 +114,17 @@ def _followed(
     number: int,
     named: Named,
     measured: MeasuredRecording,
-    add: Callable[[QuantitySeries], ChartSeries],
-) -> TwinLine:
+    add: Callable[[tracks.QuantitySeries], contract.ChartSeries],
+) -> contract.TwinLine:
     found = twin.follow(measured)
     t_s = found["t_s"].to_numpy()
     reading_t_s = measured.reading_t_s + measured.first_s
     courses = {"measured": _course("measured", measured.sensor, reading_t_s, measured.reading_c)}
     for name in ("reported", "hidden", "low", "high"):
         values = np.round(found[f"{name}_c"].to_numpy(), _DECIMALS)
-        courses[name] = replace(_course(name, name, t_s, values), importance=AUXILIARY)
+        courses[name] = replace(_course(name, name, t_s, values), importance=tracks.AUXILIARY)
     off_k = measured.reading_c - np.interp(reading_t_s, t_s, found["reported_c"].to_numpy())
-    return TwinLine(
+    return contract.TwinLine(
         recording=number,
         label=named.label,
         place=_place(named.recording),
@@ -139,8 +135,8 @@ def _followed(
     )
 
 
-def _course(name: str, label: str, t_s: Array, values: Array) -> QuantitySeries:
-    return QuantitySeries(name, label, "temperature", "C", t_s, values, SENSOR)
+def _course(name: str, label: str, t_s: Array, values: Array) -> tracks.QuantitySeries:
+    return tracks.QuantitySeries(name, label, "temperature", "C", t_s, values, tracks.SENSOR)
 
 
 def _place(recording: Recording) -> str:
@@ -153,15 +149,17 @@ def _place(recording: Recording) -> str:
 
 
 def _summary(measured: MeasuredRecording, rms_k: float) -> str:
-    close = f"The twin's sensor is within {kelvin_text(rms_k)} of the measured one (rms)."
+    close = f"The twin's sensor is within {words.kelvin_text(rms_k)} of the measured one (rms)."
     if not measured.onsets:
         return f"{close} Heat did not slow the drive."
-    times = [amount_text(onset.t_s + measured.first_s, "s", 1) for onset in measured.onsets]
-    shown = listed(times, 3)
+    times = [words.amount_text(onset.t_s + measured.first_s, "s", 1) for onset in measured.onsets]
+    shown = words.listed(times, 3)
     return f"{close} Heat began to slow the drive after {shown} of the recording."
 
 
-def _map(twin: Twin, place: str, here: Sequence[TwinLine], progress: Progress | None) -> CoolingMap:
+def _map(
+    twin: Twin, place: str, here: Sequence[contract.TwinLine], progress: Progress | None
+) -> contract.CoolingMap:
     """What other air and other cooling would make of the twin's full load in a place.
 
     Air is the place's own, warmed by so many kelvins: where nobody measured the room, the twin
@@ -183,7 +181,7 @@ def _map(twin: Twin, place: str, here: Sequence[TwinLine], progress: Progress | 
                 progress(len(points) / (len(factors) * len(airs_k)), f"map of {place}")
     own = points[own_factor * len(airs_k) + own_air]
     assert own is not None  # a drive that was recorded there can be there
-    return CoolingMap(
+    return contract.CoolingMap(
         place=here[0].place,
         workload=step.describe(),
         duration_s=USUAL_S,

@@ -8,13 +8,12 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from heatsoak.errors import HeatsoakError, RefusedError, ToolError, UsageError
+from heatsoak import errors
 from heatsoak.protocol import PurgeMethod, Spare
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.sensor.traffic import sectors_changed
-from heatsoak.target import hctm, hidden_sectors, purge
-from heatsoak.target.base import Batch, Note, RecordingClock, spare_note
+from heatsoak.target import base, hctm, hidden_sectors, purge
 from heatsoak.target.device import describe_device
 from heatsoak.target.fio.command import FioPlace
 from heatsoak.target.fio.target import FioTarget, Regions
@@ -32,7 +31,7 @@ class BlockTarget(FioTarget):
         *,
         roots: Roots | None = None,
         raw_dir: Path | None = None,
-        clock: RecordingClock | None = None,
+        clock: base.RecordingClock | None = None,
         purges: Collection[PurgeMethod] = (),
         hides: bool = False,
     ) -> None:
@@ -52,16 +51,18 @@ class BlockTarget(FioTarget):
         self._read_fd: int | None = None
         info = describe_device(path, self._roots)
         if info.size_bytes == 0:
-            raise UsageError(f"{path}: has no capacity, like a detached drive: attach it first")
+            raise errors.UsageError(
+                f"{path}: has no capacity, like a detached drive: attach it first"
+            )
         self._info = info
         self._number = info.number
         self.identity = info.identity(str(path))
 
-    def _claim(self, writes: bool) -> Iterator[Note]:
+    def _claim(self, writes: bool) -> Iterator[base.Note]:
         if writes:
             self._claimed = claim(self._path, self._erase_id, self._roots, known=self._info)
             if (data := self._claimed.data) is not None:
-                yield Note("warning", f"{self._path}: {data}; this run overwrites it")
+                yield base.Note("warning", f"{self._path}: {data}; this run overwrites it")
             # restore what an earlier, killed run left changed on this drive (and no other)
             if self._info.serial is not None:
                 yield from hctm.put_back(self._roots, serial=self._info.serial)
@@ -74,16 +75,18 @@ class BlockTarget(FioTarget):
         try:
             self._read_fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
         except PermissionError as error:
-            raise UsageError(f"{self._path}: no permission to read it: run as root") from error
+            raise errors.UsageError(
+                f"{self._path}: no permission to read it: run as root"
+            ) from error
         except OSError as error:
-            raise ToolError(f"{self._path}: cannot be opened: {error.strerror}") from error
+            raise errors.ToolError(f"{self._path}: cannot be opened: {error.strerror}") from error
         found = os.fstat(self._read_fd)
         number = f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}"
         if not stat.S_ISBLK(found.st_mode) or number != self._number:
-            raise UsageError(
+            raise errors.UsageError(
                 f"{self._path}: is not the whole disk {self._number}: name the disk itself"
             )
-        yield Note(
+        yield base.Note(
             "info",
             f"{self._path}: will only be read; a drive may answer reads of blocks that were never "
             "written without accessing its flash",
@@ -93,7 +96,7 @@ class BlockTarget(FioTarget):
         if self._claimed is not None:
             return self._claimed.fd
         if self._read_fd is None:
-            raise ToolError("the target is not open")
+            raise errors.ToolError("the target is not open")
         return self._read_fd
 
     def kept_fds(self) -> list[int]:
@@ -138,38 +141,42 @@ class BlockTarget(FioTarget):
         self._claimed.examine_again()
         return super()._again(held)
 
-    def _before(self, name: str, regions: Regions) -> Iterator[Batch]:  # noqa: ARG002
+    def _before(self, name: str, regions: Regions) -> Iterator[base.Batch]:  # noqa: ARG002
         """Warn if the drive no longer hides what it was told to."""
         if self._hidden is not None and not self._hidden.is_held():
-            yield Note(
+            yield base.Note(
                 "warning",
                 f"{self._path}: no longer hides what it was told to, for example because of an "
                 "error or a reset; nothing was written there",
             )
 
-    def _explained(self, error: ToolError) -> HeatsoakError | None:
+    def _explained(self, error: errors.ToolError) -> errors.HeatsoakError | None:
         # the kernel sets a removed drive's size to 0, which fio reports as a lack of space
         if sysfs.directory_of_number(self._number, self._roots) is None:
-            return ToolError(f"{self._path}: the drive is gone: {error}")
+            return errors.ToolError(f"{self._path}: the drive is gone: {error}")
         return None
 
-    def _purge(self, method: PurgeMethod) -> Iterator[Batch]:
+    def _purge(self, method: PurgeMethod) -> Iterator[base.Batch]:
         """Purge through the claimed descriptor, with :mod:`heatsoak.target.purge`."""
         if self._claimed is None:
-            raise RefusedError(f"{self._path}: is only open for reading and cannot be purged")
+            raise errors.RefusedError(
+                f"{self._path}: is only open for reading and cannot be purged"
+            )
         self._show_all()
         yield from purge.purge(self._claimed, method)
 
-    def _spare(self, used: int, spare: Spare) -> Note:
+    def _spare(self, used: int, spare: Spare) -> base.Note:
         if spare != "hpa":
             return super()._spare(used, spare)
         if self._claimed is None:
-            raise RefusedError(f"{self._path}: is only open for reading and cannot hide sectors")
+            raise errors.RefusedError(
+                f"{self._path}: is only open for reading and cannot hide sectors"
+            )
         self._examine_again()
         self._hidden = hidden_sectors.hide(self._claimed, used)
         self.look()
         how = "is hidden by the drive until the end of the run (host protected area)"
-        return spare_note(used, self.identity.size_bytes, how)
+        return base.spare_note(used, self.identity.size_bytes, how)
 
     def _show_all(self) -> None:
         hidden, self._hidden = self._hidden, None
@@ -180,8 +187,8 @@ class BlockTarget(FioTarget):
         ended_by = sys.exception()
         try:
             self._show_all()
-        except ToolError as error:
-            if isinstance(ended_by, HeatsoakError):
+        except errors.ToolError as error:
+            if isinstance(ended_by, errors.HeatsoakError):
                 raise type(ended_by)(f"{ended_by}; {error}") from ended_by
             raise
         finally:

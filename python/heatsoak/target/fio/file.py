@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from heatsoak.errors import RefusedError, ToolError, UsageError, of_os_error
+from heatsoak import errors
 from heatsoak.protocol import PurgeMethod
 from heatsoak.sensor import sysfs
-from heatsoak.target.base import HEARTBEAT, Batch, Identity, Note, RecordingClock
+from heatsoak.target import base
 from heatsoak.target.device import drive_behind
 from heatsoak.target.fio.command import FioPlace, layout_step
 from heatsoak.target.fio.lane import FioLoad
@@ -53,7 +53,7 @@ class DirectoryTarget(FioTarget):
         *,
         again: bool = False,
         raw_dir: Path | None = None,
-        clock: RecordingClock | None = None,
+        clock: base.RecordingClock | None = None,
     ) -> None:
         """Determine how large the file can be, without creating it.
 
@@ -73,12 +73,12 @@ class DirectoryTarget(FioTarget):
         self._laid_out: list[tuple[int, int]] = []
         self._claimed_in: os.stat_result | None = None
         if not directory.is_dir():
-            raise UsageError(f"{directory}: is not a directory")
+            raise errors.UsageError(f"{directory}: is not a directory")
         space = _Space(directory, self._kept_free)
         if again:
             self._require_space(file_size.of(space.usable))
         elif space.usable < MIN_SPACE:
-            raise RefusedError(
+            raise errors.RefusedError(
                 f"{directory}: {size_text(space.free)} are free, but "
                 f"{size_text(space.kept + MIN_SPACE)} are needed: 10 % of the file system "
                 f"({size_text(space.kept)}) is kept free"
@@ -87,7 +87,9 @@ class DirectoryTarget(FioTarget):
         size = min(wanted, space.usable)
         size -= size % (1 << 20 if size >= 1 << 20 else 4096)
         if size <= 0:
-            raise UsageError(f"file_size is {file_size}: a test file needs at least 4096 bytes")
+            raise errors.UsageError(
+                f"file_size is {file_size}: a test file needs at least 4096 bytes"
+            )
         self._wanted = wanted if wanted > space.usable else None
         self.identity = _identity(
             directory,
@@ -99,7 +101,7 @@ class DirectoryTarget(FioTarget):
             },
         )
 
-    def _claim(self, writes: bool) -> Iterator[Note]:  # noqa: ARG002 -- the file is ours
+    def _claim(self, writes: bool) -> Iterator[base.Note]:  # noqa: ARG002 -- the file is ours
         size = self.identity.size_bytes
         self._require_space(size)
         try:
@@ -110,7 +112,7 @@ class DirectoryTarget(FioTarget):
             os.posix_fadvise(self._fd, 0, 0, os.POSIX_FADV_RANDOM)
             os.ftruncate(self._fd, size)
         except OSError as error:
-            raise type(of_os_error(error))(
+            raise type(errors.of_os_error(error))(
                 f"{self._directory}: a test file cannot be created: {error.strerror}"
             ) from error
         yield from self._reserve()
@@ -118,11 +120,11 @@ class DirectoryTarget(FioTarget):
         self._sees_holes = os.lseek(self._fd, 0, os.SEEK_HOLE) == 0
         self._direct = takes_direct(self._fio_path())
         if self.identity.details.get("file_system") in _MEMORY:
-            yield Note("warning", f"{self._directory}: lies in memory: no drive is measured")
+            yield base.Note("warning", f"{self._directory}: lies in memory: no drive is measured")
         elif not self._direct:
             yield _page_cache_note(self._directory)
         if self._wanted is not None:
-            yield Note(
+            yield base.Note(
                 "warning",
                 f"the test file is {size_text(size)} instead of {size_text(self._wanted)}: "
                 "10 % of the file system is kept free",
@@ -130,13 +132,13 @@ class DirectoryTarget(FioTarget):
 
     def _require_space(self, size: int) -> None:
         if size > _Space(self._directory, self._kept_free).usable:
-            raise RefusedError(
+            raise errors.RefusedError(
                 f"{self._directory}: there is no longer space for a test file of "
                 f"{size_text(size)}: {percent_text(100 * self._kept_free)} of the file system is "
                 "kept free"
             )
 
-    def _make(self) -> Iterator[Note]:
+    def _make(self) -> Iterator[base.Note]:
         """Open a file without a name, or with a name as the last resort."""
         with suppress(OSError):
             self._fd = os.open(
@@ -150,17 +152,17 @@ class DirectoryTarget(FioTarget):
         os.close(self._fd)  # without /proc, fio cannot open a file without a name
         self._fd, name = tempfile.mkstemp(".heatsoak", ".", self._directory)
         self._name = Path(name)
-        yield Note(
+        yield base.Note(
             "warning",
             f"the test file needs a name here, {name}: remove it if heatsoak is killed",
         )
 
-    def _reserve(self) -> Iterator[Note]:
+    def _reserve(self) -> Iterator[base.Note]:
         """Reserve the blocks now, so that nothing else can take the space."""
         tool = which("fallocate")
         assert self._fd is not None
         if tool is None:
-            yield Note(
+            yield base.Note(
                 "info", "fallocate is not installed: the test file's blocks are not reserved"
             )
             return
@@ -170,7 +172,7 @@ class DirectoryTarget(FioTarget):
             os.ftruncate(self._fd, 0)
             os.ftruncate(self._fd, self.identity.size_bytes)
             why = (reserved.stderr.strip() or "no reason given").splitlines()[-1]
-            yield Note("info", f"the test file's blocks are not reserved: {why}")
+            yield base.Note("info", f"the test file's blocks are not reserved: {why}")
 
     def _fio_path(self) -> str:
         return str(self._name) if self._name is not None else f"/proc/self/fd/{self._fd}"
@@ -221,7 +223,7 @@ class DirectoryTarget(FioTarget):
             raise refusal(self._what, reasons)
         return super()._again(held)
 
-    def _before(self, name: str, regions: Regions) -> Iterator[Batch]:
+    def _before(self, name: str, regions: Regions) -> Iterator[base.Batch]:
         """Write what the step will read and what has not been written yet."""
         for begin, end in regions:
             missing = self._unwritten(begin, end)
@@ -250,10 +252,10 @@ class DirectoryTarget(FioTarget):
                 return first - first % 4096, min(last, end)
             last = hole
 
-    def _lay_out(self, step: str, start: int, end: int) -> Iterator[Batch]:
+    def _lay_out(self, step: str, start: int, end: int) -> Iterator[base.Batch]:
         size = self.identity.size_bytes
         end = min(-(-end // 4096) * 4096, size)
-        yield Note(
+        yield base.Note(
             "info",
             f"step '{step}' reads data that was not written yet: writing "
             f"{size_text(end - start)} first, which is not measured but warms the drive",
@@ -264,13 +266,13 @@ class DirectoryTarget(FioTarget):
         line = self.command_line(load, writes=True)
         said_at = time.monotonic()
         for batch in watch.batches(line, self.kept_fds()):
-            if isinstance(batch, Note) and batch.level == "info":
+            if isinstance(batch, base.Note) and batch.level == "info":
                 continue
-            yield batch if isinstance(batch, Note) else HEARTBEAT
+            yield batch if isinstance(batch, base.Note) else base.HEARTBEAT
             if time.monotonic() - said_at > _PROGRESS_S and watch.status is not None:
                 said_at = time.monotonic()
                 done = watch.status.write.bytes
-                yield Note(
+                yield base.Note(
                     "info",
                     f"laid out {size_text(done)} of {size_text(end - start)}",
                     {"step": step, "done_bytes": done, "bytes": end - start},
@@ -279,17 +281,17 @@ class DirectoryTarget(FioTarget):
         os.fsync(self._fd)
         self._laid_out.append((start, end))
 
-    def _purge(self, method: PurgeMethod) -> Iterator[Batch]:  # noqa: ARG002 -- one way
+    def _purge(self, method: PurgeMethod) -> Iterator[base.Batch]:  # noqa: ARG002 -- one way
         """Release all blocks of the file and reserve new ones."""
         if self._fd is None:
-            raise ToolError("the target is not open")
+            raise errors.ToolError("the target is not open")
         os.ftruncate(self._fd, 0)
         os.fsync(self._fd)
         os.ftruncate(self._fd, self.identity.size_bytes)
         self._laid_out.clear()
-        yield HEARTBEAT
+        yield base.HEARTBEAT
         yield from self._reserve()
-        yield Note(
+        yield base.Note(
             "warning",
             "the test file was emptied, but whether its blocks were trimmed on the drive depends "
             "on the file system (mount option discard, or fstrim): the drive may not be like new",
@@ -312,11 +314,11 @@ class FileTarget(DirectoryTarget):
         path: Path,
         *,
         raw_dir: Path | None = None,
-        clock: RecordingClock | None = None,
+        clock: base.RecordingClock | None = None,
     ) -> None:
         """Examine the path; raises UsageError if it is not a file."""
         if not path.is_file():
-            raise UsageError(f"{path}: is not a file")
+            raise errors.UsageError(f"{path}: is not a file")
         FioTarget.__init__(self, raw_dir, clock)
         self._path = path
         self._fd = None
@@ -324,33 +326,39 @@ class FileTarget(DirectoryTarget):
         self._direct = False
         self.identity = _identity(path, path.stat().st_size, {"existing": True})
 
-    def _claim(self, writes: bool) -> Iterator[Note]:
+    def _claim(self, writes: bool) -> Iterator[base.Note]:
         path = self._path
         if writes:
-            raise RefusedError(
+            raise errors.RefusedError(
                 f"{path}: already exists and would be overwritten: name a directory instead"
             )
         if self.identity.size_bytes < 4096:
-            raise UsageError(f"{path}: has {self.identity.size_bytes} bytes, too few to load")
+            raise errors.UsageError(
+                f"{path}: has {self.identity.size_bytes} bytes, too few to load"
+            )
         try:
             self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             hole = os.lseek(self._fd, 0, os.SEEK_HOLE)
         except OSError as error:
-            raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+            raise errors.UsageError(f"{path}: cannot be read: {error.strerror}") from error
         self._direct = takes_direct(self._fio_path())
         if not self._direct:
             yield _page_cache_note(path)
         if hole < self.identity.size_bytes:
-            yield Note("warning", f"{path}: has holes, which are read without accessing the drive")
+            yield base.Note(
+                "warning", f"{path}: has holes, which are read without accessing the drive"
+            )
 
     def _held(self) -> TargetView | None:
         return None
 
-    def _before(self, name: str, regions: Regions) -> Iterator[Batch]:  # noqa: ARG002
+    def _before(self, name: str, regions: Regions) -> Iterator[base.Batch]:  # noqa: ARG002
         yield from ()
 
-    def _purge(self, method: PurgeMethod) -> Iterator[Batch]:  # noqa: ARG002
-        raise RefusedError(f"{self._path}: was not created by heatsoak, so it will not be purged")
+    def _purge(self, method: PurgeMethod) -> Iterator[base.Batch]:  # noqa: ARG002
+        raise errors.RefusedError(
+            f"{self._path}: was not created by heatsoak, so it will not be purged"
+        )
 
 
 class _Space:
@@ -360,7 +368,7 @@ class _Space:
         try:
             total, _, self.free = shutil.disk_usage(directory)
         except OSError as error:
-            raise UsageError(f"{directory}: cannot be examined: {error.strerror}") from error
+            raise errors.UsageError(f"{directory}: cannot be examined: {error.strerror}") from error
         self.kept = int(total * kept_share)
         self.usable = max(self.free - self.kept, 0)
 
@@ -392,8 +400,8 @@ def _is(status: Callable[[], os.stat_result], expected: os.stat_result | None) -
     return False
 
 
-def _page_cache_note(path: Path) -> Note:
-    return Note(
+def _page_cache_note(path: Path) -> base.Note:
+    return base.Note(
         "warning",
         f"{path}: the file system does not support direct I/O, so the page cache is measured as "
         "much as the drive",
@@ -405,13 +413,13 @@ def escaped(path: str) -> str:
     return path.replace("\\", "\\\\").replace(":", "\\:")
 
 
-def _identity(place: Path, size: int, details: dict[str, Any]) -> Identity:
+def _identity(place: Path, size: int, details: dict[str, Any]) -> base.Identity:
     """Return the identity of a file at or in `place`, with its drive if known."""
     info = None
-    with suppress(UsageError):
+    with suppress(errors.UsageError):
         info = drive_behind(place)
     drive = {} if info is None else info.details()
-    return Identity(
+    return base.Identity(
         kind="file",
         path=str(place),
         model=info.model if info is not None else None,

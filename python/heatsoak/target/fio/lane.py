@@ -9,15 +9,14 @@ from typing import Any
 
 import polars as pl
 
+from heatsoak import fio, words
 from heatsoak.errors import ToolError
 from heatsoak.files import free_path
-from heatsoak.fio import OVER_NS, Differencer, FioStatus, coarse_bins
 from heatsoak.protocol import Workload, WorkloadStep
 from heatsoak.recording.columns import schema_of
 from heatsoak.sensor import BusyTime
-from heatsoak.target.base import BEAT_S, REPORT_S, LoadResult, Note, RecordingClock, latency_bins
-from heatsoak.target.fio.command import FioPlace, job_name, region_of
-from heatsoak.words import amount_text, duration_text, percent_text, size_text
+from heatsoak.target import base
+from heatsoak.target.fio import command
 
 #: A longer stall is reported when it is over.
 REPORTED_S = 3.0
@@ -53,13 +52,13 @@ class Stalls:
         self._has_warned = False
         self._was_stopped = False
 
-    def look(self, moved: int) -> Iterator[Note]:
+    def look(self, moved: int) -> Iterator[base.Note]:
         """Yield notes, given that `moved` bytes have been moved in total.
 
         Raises ToolError after a stall that is too long to be still waited for.
         """
         now_s = time.monotonic()
-        waited_s = min(now_s - self._looked_s, 2 * BEAT_S)
+        waited_s = min(now_s - self._looked_s, 2 * base.BEAT_S)
         self._looked_s = now_s
         if moved != self._moved:
             yield from self.end()
@@ -67,31 +66,31 @@ class Stalls:
             self._begin()
             return
         self._silent_s += waited_s
-        if self._silent_s > BEAT_S:
+        if self._silent_s > base.BEAT_S:
             self._was_stopped = self._was_stopped or self._is_stopped()
         if not self._has_warned and self._silent_s > WARNED_S:
             self._has_warned = True
-            yield Note(
+            yield base.Note(
                 "warning",
-                f"{self._where}: no I/O has completed for {duration_text(self._silent_s)}"
+                f"{self._where}: no I/O has completed for {words.duration_text(self._silent_s)}"
                 f"{self._why()}; still waiting",
             )
         if self._rest_s is not None and self._silent_s > GIVEN_UP_S + 3 * self._rest_s:
             raise ToolError(
-                f"{self._where}: no I/O has completed for {duration_text(self._silent_s)}"
+                f"{self._where}: no I/O has completed for {words.duration_text(self._silent_s)}"
                 f"{self._why()}: giving up"
             )
 
-    def end(self) -> Iterator[Note]:
+    def end(self) -> Iterator[base.Note]:
         """Report the length of a stall that is over."""
         if self._rest_s is None or self._silent_s < max(REPORTED_S, 3 * self._rest_s):
             return
         if self._moved == 0 and not self._has_warned:
             return  # fio takes its time to start
-        yield Note(
+        yield base.Note(
             "warning",
-            f"{self._where}: no I/O completed for {duration_text(self._silent_s)}{self._why()}; "
-            "then it continued",
+            f"{self._where}: no I/O completed for "
+            f"{words.duration_text(self._silent_s)}{self._why()}; then it continued",
             {"stalled_s": round(self._silent_s, 3)},
         )
 
@@ -121,7 +120,7 @@ COLUMNS = [
     "interval_s",
     *(
         f"{direction}_{what}"
-        for what in ("bw_mb_s", "iops", "lat_us", "lat_p50_us", "lat_p99_us", *OVER_NS)
+        for what in ("bw_mb_s", "iops", "lat_us", "lat_p50_us", "lat_p99_us", *fio.OVER_NS)
         for direction in ("read", "write")
     ),
     "queue",
@@ -162,10 +161,10 @@ class FioLoad:
     rest_s: float | None = None
 
     @classmethod
-    def of(cls, step: WorkloadStep, place: FioPlace) -> "FioLoad":
+    def of(cls, step: WorkloadStep, place: command.FioPlace) -> "FioLoad":
         """Return the load of `step` on `place`."""
         runtimes = [load.runtime_s for load in step.workloads]
-        amounts = [region_of(load, place.size_bytes).io_bytes for load in step.workloads]
+        amounts = [command.region_of(load, place.size_bytes).io_bytes for load in step.workloads]
         depths = [
             (1 if place.engine == "psync" else load.iodepth) * load.numjobs
             for load in step.workloads
@@ -196,7 +195,7 @@ class Lane:
     def __init__(
         self,
         load: FioLoad,
-        clock: RecordingClock,
+        clock: base.RecordingClock,
         raw_dir: Path | None,
         busy_time: BusyTime | None = None,
         job: str | None = None,
@@ -205,13 +204,13 @@ class Lane:
         self.load = load
         self.job = job
         self.raw_dir = raw_dir
-        self.status: FioStatus | None = None
+        self.status: fio.FioStatus | None = None
         self._clock = clock
         self._busy_time = busy_time
-        self._differencer = Differencer(float(load.queue), reads=load.reads, writes=load.writes)
+        self._differencer = fio.Differencer(float(load.queue), reads=load.reads, writes=load.writes)
         self._end = _End(load)
         self._document: dict[str, Any] | None = None
-        self._held: FioStatus | None = None
+        self._held: fio.FioStatus | None = None
         self._t_s: float | None = None
 
     @property
@@ -239,8 +238,8 @@ class Lane:
         immediately, so that the last interval is not a sliver. So is a first status that comes just
         after the start: fio's interval does not wait for a load that starts late.
         """
-        last, self.status = self.status, FioStatus.of(self.see(document))
-        statuses: list[FioStatus] = []
+        last, self.status = self.status, fio.FioStatus.of(self.see(document))
+        statuses: list[fio.FioStatus] = []
         held = None if self._held is None or _is_early(self._held) else self._held
         if held is not None and not self._end.is_sliver(held, self.status):
             statuses.append(held)
@@ -254,7 +253,7 @@ class Lane:
         """Return what was held back, once there are no more documents."""
         return None if self._held is None else self._samples([self._held])
 
-    def _samples(self, statuses: list[FioStatus]) -> pl.DataFrame | None:
+    def _samples(self, statuses: list[fio.FioStatus]) -> pl.DataFrame | None:
         rows = [row for row in map(self._row, statuses) if row is not None]
         if not rows:
             return None
@@ -262,7 +261,7 @@ class Lane:
         busy_pct = None if self._busy_time is None else self._busy_time.pct()
         return pl.DataFrame([row | {"busy_pct": busy_pct} for row in rows], schema=_SCHEMA)
 
-    def _row(self, status: FioStatus) -> dict[str, float | None] | None:
+    def _row(self, status: fio.FioStatus) -> dict[str, float | None] | None:
         row = self._differencer.row(status)
         if row is None:
             return None
@@ -281,28 +280,28 @@ class Lane:
         self._t_s = row["t_s"] = t_s
         return row
 
-    def keep_document(self) -> Path | Note | None:
+    def keep_document(self) -> Path | base.Note | None:
         """Save fio's last document; a full disk must not fail the step."""
         if self.raw_dir is None or self._document is None:
             return None
         try:
             self.raw_dir.mkdir(parents=True, exist_ok=True)
-            path = free_path(self.raw_dir / f"{job_name(self.load.name)}.json")
+            path = free_path(self.raw_dir / f"{command.job_name(self.load.name)}.json")
             path.write_text(json.dumps(self._document, indent=1) + "\n", encoding="utf-8")
         except OSError as error:
-            return Note("warning", f"fio's last document cannot be saved: {error}")
+            return base.Note("warning", f"fio's last document cannot be saved: {error}")
         return path
 
-    def summary(self, kept: Path | Note | None) -> Note:
+    def summary(self, kept: Path | base.Note | None) -> base.Note:
         """Return a note with the totals."""
         status = self.status
         assert status is not None
-        return Note(
+        return base.Note(
             "info",
-            f"{self.where}: fio read {size_text(status.read.bytes)} and wrote "
-            f"{size_text(status.write.bytes)} in "
-            f"{amount_text(status.runtime_ms / 1000, 's')}, with "
-            f"{percent_text(status.usr_cpu_pct + status.sys_cpu_pct)} of a core for each job",
+            f"{self.where}: fio read {words.size_text(status.read.bytes)} and wrote "
+            f"{words.size_text(status.write.bytes)} in "
+            f"{words.amount_text(status.runtime_ms / 1000, 's')}, with "
+            f"{words.percent_text(status.usr_cpu_pct + status.sys_cpu_pct)} of a core for each job",
             {
                 "step": self.load.name,
                 "read_bytes": status.read.bytes,
@@ -316,13 +315,13 @@ class Lane:
             },
         )
 
-    def outcome(self) -> LoadResult:
+    def outcome(self) -> base.LoadResult:
         """Return processor time and latency histograms of the load."""
         status = self.status
         assert status is not None
         cpu = {} if self.load.polls else {"load_cpu_s": round(status.cpu_s, 3)}
-        bins = {name: coarse_bins(getattr(status, name).bins) for name in ("read", "write")}
-        return LoadResult({**cpu, **latency_bins(bins)})
+        bins = {name: fio.coarse_bins(getattr(status, name).bins) for name in ("read", "write")}
+        return base.LoadResult({**cpu, **base.latency_bins(bins)})
 
 
 def _spread(row: dict[str, float | None], seconds: float) -> None:
@@ -335,7 +334,7 @@ def _spread(row: dict[str, float | None], seconds: float) -> None:
             row[name] = value * interval_s / seconds
 
 
-def _is_early(status: FioStatus) -> bool:
+def _is_early(status: fio.FioStatus) -> bool:
     """Whether a status came so soon after the start of its load that it is not an interval."""
     return status.runtime_ms < _EARLY_MS
 
@@ -352,13 +351,13 @@ class _End:
     end of the runtime. Rates over such a short time are mostly rounding errors.
     """
 
-    _near_ms = 500 * REPORT_S
+    _near_ms = 500 * base.REPORT_S
 
     def __init__(self, load: FioLoad) -> None:
         self._runtime_ms = None if load.runtime_s is None else load.runtime_s * 1000
         self._bytes = load.total_bytes
 
-    def is_near(self, last: FioStatus | None, status: FioStatus) -> bool:
+    def is_near(self, last: fio.FioStatus | None, status: fio.FioStatus) -> bool:
         """Whether the step is over, or probably will be within half a status interval."""
         runtime_ms = self._runtime_ms
         if runtime_ms is not None and runtime_ms - status.runtime_ms < self._near_ms:
@@ -370,6 +369,6 @@ class _End:
         took_ms = status.runtime_ms - (0 if last is None else last.runtime_ms)
         return moved > 0 and took_ms > 0 and left < moved / took_ms * self._near_ms
 
-    def is_sliver(self, last: FioStatus, status: FioStatus) -> bool:
+    def is_sliver(self, last: fio.FioStatus, status: fio.FioStatus) -> bool:
         """Whether two statuses are less than half a status interval apart."""
         return status.runtime_ms - last.runtime_ms < self._near_ms

@@ -6,23 +6,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from heatsoak.errors import HeatsoakError, RefusedError, ToolError, UsageError
+from heatsoak import errors
 from heatsoak.protocol import PurgeMethod
-from heatsoak.target.base import HEARTBEAT, Batch, Identity, Note, RecordingClock
+from heatsoak.target import base
 from heatsoak.target.fio.command import FioPlace
 from heatsoak.target.fio.nbd_client import NbdConnection, Server
 from heatsoak.target.fio.target import FioTarget
-from heatsoak.target.guard import refusal
+from heatsoak.target.guard import look, refusal
 from heatsoak.target.guard.hold import Naming
-from heatsoak.target.guard.look import (
-    SAMPLE_BYTES,
-    TargetView,
-    contents,
-    is_filled,
-    look_for_data,
-    of_others,
-    places,
-)
 from heatsoak.words import size_text
 
 _TRIMMED_AT_ONCE = 1 << 30
@@ -44,7 +35,7 @@ class NbdTarget(FioTarget):
         erase_id: str | None = None,
         *,
         raw_dir: Path | None = None,
-        clock: RecordingClock | None = None,
+        clock: base.RecordingClock | None = None,
     ) -> None:
         """Ask the server for the size; raises UsageError or ToolError if it gives none."""
         super().__init__(raw_dir, clock)
@@ -55,13 +46,13 @@ class NbdTarget(FioTarget):
         with Server(uri) as server, server.connect() as export:
             size = export.size_bytes
             self._trims = export.trims
-        if size < SAMPLE_BYTES:
-            raise UsageError(f"{uri}: the export has {size} bytes, too few to load")
-        self.identity = Identity(
+        if size < look.SAMPLE_BYTES:
+            raise errors.UsageError(f"{uri}: the export has {size} bytes, too few to load")
+        self.identity = base.Identity(
             kind="nbd", path=uri, model=None, serial=None, size_bytes=size, simulated=False
         )
 
-    def _claim(self, writes: bool) -> Iterator[Note]:
+    def _claim(self, writes: bool) -> Iterator[base.Note]:
         self._server = Server(self._uri)
         export = self._server.connect()
         if not writes:
@@ -69,11 +60,11 @@ class NbdTarget(FioTarget):
             return
         self._connection = export
         self._demand_writable(export)
-        if reasons := contents(_view(export)):
+        if reasons := look.contents(_view(export)):
             raise refusal(self._uri, reasons)
         filled, data = _why_not_empty(export), None
         if filled is not None:
-            data = of_others(self._name(), look_for_data(_view(export)))
+            data = look.of_others(self._name(), look.look_for_data(_view(export)))
         if filled is not None or self._erase_id is not None:
             unnamed = f"{filled}; if it may be overwritten"
             named = Naming(self._uri, [self._name()], "export", unnamed)
@@ -81,8 +72,8 @@ class NbdTarget(FioTarget):
                 raise refused
         self._demand_second()
         if data is not None:
-            yield Note("warning", f"{self._uri}: {data}; this run overwrites it")
-        yield Note(
+            yield base.Note("warning", f"{self._uri}: {data}; this run overwrites it")
+        yield base.Note(
             "info",
             f"{self._uri}: will be overwritten; there is no way to tell whether another client is "
             "using it too",
@@ -100,8 +91,8 @@ class NbdTarget(FioTarget):
         assert self._server is not None
         try:
             self._server.connect().close()
-        except ToolError as error:
-            raise ToolError(
+        except errors.ToolError as error:
+            raise errors.ToolError(
                 f"{self._uri}: the server allows only one connection, but heatsoak keeps one open "
                 "beside fio's: let it allow several (qemu-nbd --shared=0)"
             ) from error
@@ -112,9 +103,9 @@ class NbdTarget(FioTarget):
     def place(self) -> FioPlace:
         """Return what fio loads."""
         if "nbd" not in self.fio.engines:
-            raise ToolError(f"{self.fio.version} was built without its nbd engine")
+            raise errors.ToolError(f"{self.fio.version} was built without its nbd engine")
         if self._server is None:
-            raise ToolError("the target is not open")
+            raise errors.ToolError("the target is not open")
         return FioPlace(
             (f"--uri={self._server.uri}",),
             self.size_bytes,
@@ -137,16 +128,16 @@ class NbdTarget(FioTarget):
     def _left_as(self) -> str | None:
         return self._name()
 
-    def _held(self) -> TargetView | None:
+    def _held(self) -> look.TargetView | None:
         return None if self._connection is None else _view(self._connection)
 
     @contextmanager
-    def _again(self, held: TargetView) -> Iterator[TargetView]:
+    def _again(self, held: look.TargetView) -> Iterator[look.TargetView]:
         """Give the export as a new connection finds it, which must lead to the claimed one."""
         assert self._server is not None
         try:
-            held.read(0, SAMPLE_BYTES)
-        except ToolError as error:
+            held.read(0, look.SAMPLE_BYTES)
+        except errors.ToolError as error:
             raise self._lost() from error
         if not self._server.is_in_place():
             raise refusal(self._uri, ["its socket was replaced"])
@@ -156,43 +147,43 @@ class NbdTarget(FioTarget):
 
     def _answers(self) -> bool:
         """Whether a server answers, be it the one that was examined or another."""
-        with suppress(ToolError, UsageError), Server(self._uri) as server:
+        with suppress(errors.ToolError, errors.UsageError), Server(self._uri) as server:
             server.connect().close()
             return True
         return False
 
-    def _lost(self) -> HeatsoakError:
+    def _lost(self) -> errors.HeatsoakError:
         """Return the error for a lost connection."""
         if not self._answers():
-            return ToolError(f"{self._uri}: the server is gone")
+            return errors.ToolError(f"{self._uri}: the server is gone")
         another = "the server that was examined has closed its connection, and another answers now"
         return refusal(self._uri, [another])
 
-    def _explained(self, error: ToolError) -> HeatsoakError | None:
+    def _explained(self, error: errors.ToolError) -> errors.HeatsoakError | None:
         if self._connection is not None:
-            with suppress(ToolError):
-                self._connection.read(0, SAMPLE_BYTES)
+            with suppress(errors.ToolError):
+                self._connection.read(0, look.SAMPLE_BYTES)
                 return None
             lost = self._lost()
         else:
             if self._answers():
                 return None
-            lost = ToolError(f"{self._uri}: the server is gone")
+            lost = errors.ToolError(f"{self._uri}: the server is gone")
         return type(lost)(f"{lost}: {error}")
 
-    def _purge(self, method: PurgeMethod) -> Iterator[Batch]:  # noqa: ARG002 -- one way
+    def _purge(self, method: PurgeMethod) -> Iterator[base.Batch]:  # noqa: ARG002 -- one way
         """Trim the whole export through the open connection."""
         held = self._connection
         if held is None:
-            raise RefusedError(f"{self._uri}: is only open for reading and cannot be purged")
+            raise errors.RefusedError(f"{self._uri}: is only open for reading and cannot be purged")
         if not held.trims:
-            yield Note("warning", f"{self._uri}: does not support trim, so it was not purged")
+            yield base.Note("warning", f"{self._uri}: does not support trim, so it was not purged")
             return
         size = self.identity.size_bytes
         for start in range(0, size, _TRIMMED_AT_ONCE):
             held.trim(start, min(_TRIMMED_AT_ONCE, size - start))
-            yield HEARTBEAT
-        yield Note("info", f"{self._uri}: {size_text(size)} were trimmed")
+            yield base.HEARTBEAT
+        yield base.Note("info", f"{self._uri}: {size_text(size)} were trimmed")
 
     def _release(self) -> None:
         if self._connection is not None:
@@ -210,20 +201,20 @@ def _why_not_empty(export: NbdConnection) -> str | None:
     filled = export.first_filled()
     if filled is not None:
         return f"it has data, or allocated space, at byte {filled}"
-    for start, length in places(export.size_bytes):  # the server may be wrong
-        if is_filled(export.read(start, length)):
+    for start, length in look.places(export.size_bytes):  # the server may be wrong
+        if look.is_filled(export.read(start, length)):
             return f"it has data near byte {start}, where the server reports a hole"
     return None
 
 
-def _view(export: NbdConnection) -> TargetView:
+def _view(export: NbdConnection) -> look.TargetView:
     """Return what a connection shows; of an export that is one hole, nothing."""
 
     @cache
     def is_hole() -> bool:
         return export.tells_holes and export.first_filled() is None
 
-    return TargetView(
+    return look.TargetView(
         export.size_bytes,
         lambda offset, length: b"" if is_hole() else export.read(offset, length),
     )

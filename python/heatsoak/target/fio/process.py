@@ -18,9 +18,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO
 
+from heatsoak import tools
 from heatsoak.errors import ToolError
 from heatsoak.target.base import Closing
-from heatsoak.tools import environment, find_tool, ran
 
 #: The oldest supported fio: its documents have bins of the total latency (``lat_percentiles``
 #: with ``json+``), and it has the nbd engine.
@@ -56,13 +56,13 @@ class Fio:
 
 def find_fio() -> Fio:
     """Return the fio of this machine; raises ToolError if it is missing or too old."""
-    path = find_tool("fio", "fio")
+    path = tools.find_tool("fio", "fio")
     return _ask(path, os.stat(path).st_mtime_ns)  # noqa: PTH116 -- a string from find_tool()
 
 
 def setpriv() -> str:
     """Return the program that makes fio end with us; raises ToolError if it is missing."""
-    return find_tool("setpriv", "util-linux")
+    return tools.find_tool("setpriv", "util-linux")
 
 
 @lru_cache(maxsize=8)
@@ -82,7 +82,7 @@ def _ask(path: str, modified_ns: int) -> Fio:  # noqa: ARG001 -- part of the cac
 
 def _output(path: str, option: str) -> str:
     try:
-        asked = ran([path, option], timeout_s=30)
+        asked = tools.ran([path, option], timeout_s=30)
     except OSError as error:
         raise ToolError(f"{path} cannot be run: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
@@ -138,7 +138,7 @@ class FioProcess(Closing):
                 stderr=stderr,
                 pass_fds=keep_fds,
                 process_group=0,
-                env=environment(),
+                env=tools.environment(),
             )
         except OSError as error:
             raise ToolError(f"fio cannot be started: {error.strerror}") from error

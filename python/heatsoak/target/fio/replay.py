@@ -15,11 +15,10 @@ from heatsoak._core import Trace
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.fio import FioStatus
 from heatsoak.protocol import Replay
-from heatsoak.target.base import Batch, Note, waiting_for
-from heatsoak.target.fio.command import SEED, FioPlace, job_name, loading, measured
+from heatsoak.target import base, traces
+from heatsoak.target.fio import command
 from heatsoak.target.fio.lane import FioLoad
 from heatsoak.target.fio.process import Fio, takes_direct
-from heatsoak.target.traces import open_trace, replay_notes, trace_error
 from heatsoak.words import size_text
 
 #: The oldest fio that reads iologs of version 3.
@@ -77,7 +76,7 @@ def new_file() -> IO[bytes]:
     return tempfile.TemporaryFile(prefix="heatsoak-")
 
 
-def new_ticks(place: FioPlace) -> int | None:
+def new_ticks(place: command.FioPlace) -> int | None:
     """Return the descriptor of a file in memory for ticks, on which a sync does nothing.
 
     None if fio cannot use one together with the place.
@@ -98,15 +97,15 @@ def fd_path(fd: int) -> str:
 
 
 def write_iolog(
-    step: Replay, place: FioPlace, file: IO[bytes], ticks: int | None
-) -> Generator[Batch, None, Iolog]:
+    step: Replay, place: command.FioPlace, file: IO[bytes], ticks: int | None
+) -> Generator[base.Batch, None, Iolog]:
     """Write the trace of `step` for `place` to `file`, with heartbeats; return the iolog.
 
     `ticks` is the descriptor from :func:`new_ticks`.
 
     Raises UsageError if the trace cannot be replayed there, ToolError if the disk is full.
     """
-    trace = open_trace(
+    trace = traces.open_trace(
         step,
         place.size_bytes,
         block_bytes=place.block_bytes,
@@ -127,16 +126,16 @@ def write_iolog(
             trace.write_ticking(path, place.file, fd_path(ticks), _LAST_US, stop_if_asked)
 
     try:
-        yield from waiting_for(write, stop.set)
+        yield from base.waiting_for(write, stop.set)
     except OSError as error:
         raise ToolError(f"the iolog for fio cannot be written: {error.strerror}") from error
     except ValueError as error:
-        raise trace_error(step, error) from error
+        raise traces.trace_error(step, error) from error
     # otherwise it could be written to the drive during the measurement
     os.fsync(file.fileno())
-    yield from replay_notes(step, trace)
+    yield from traces.replay_notes(step, trace)
     if ticks is None:
-        yield Note(
+        yield base.Note(
             "warning",
             f"step '{step.name}': here fio counts pauses in the latency of the I/Os before them",
         )
@@ -156,14 +155,20 @@ def _checked(step: Replay, trace: Trace, file: IO[bytes]) -> Iolog:
     return log
 
 
-def replay_command(fio: Fio, step: Replay, place: FioPlace, log: Iolog) -> list[str]:
+def replay_command(fio: Fio, step: Replay, place: command.FioPlace, log: Iolog) -> list[str]:
     """Return fio's command line for a replay; raises ToolError if fio is too old."""
     if fio.number < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         raise ToolError(f"{fio.version} is too old to replay: fio {oldest} or newer is needed")
     return [
-        *measured(fio.path),
-        *loading(job_name(step.name), place, log.asked["largest_bytes"], step.iodepth, SEED),
+        *command.measured(fio.path),
+        *command.loading(
+            command.job_name(step.name),
+            place,
+            log.asked["largest_bytes"],
+            step.iodepth,
+            command.SEED,
+        ),
         f"--read_iolog={fd_path(log.file.fileno())}",
         "--replay_no_stall=0",
         # otherwise fio only reaps completions when iodepth I/Os are in flight
@@ -174,7 +179,7 @@ def replay_command(fio: Fio, step: Replay, place: FioPlace, log: Iolog) -> list[
     ]
 
 
-def compared(step: Replay, log: Iolog, status: FioStatus | None) -> Iterator[Note]:
+def compared(step: Replay, log: Iolog, status: FioStatus | None) -> Iterator[base.Note]:
     """Yield notes on what fio did differently than asked."""
     if status is None:
         return
@@ -185,13 +190,13 @@ def compared(step: Replay, log: Iolog, status: FioStatus | None) -> Iterator[Not
         ("trims", asked["trims"], status.trims),
     ):
         if wanted != done:
-            yield Note("warning", f"{where}: fio did {done:,} of {wanted:,} {what}")
+            yield base.Note("warning", f"{where}: fio did {done:,} of {wanted:,} {what}")
     wanted_bytes = asked["read_bytes"] + asked["write_bytes"]
     missing = status.read.ios + status.write.ios - status.read.lat_count - status.write.lat_count
     if status.bytes != wanted_bytes:
         at_end = 0 < missing < step.iodepth
         why = f": those of the last {missing} I/Os, in flight as the trace ended" if at_end else ""
-        yield Note(
+        yield base.Note(
             "info" if at_end else "warning",
             f"{where}: fio counted {status.bytes:,} of {wanted_bytes:,} bytes{why}",
         )

@@ -8,37 +8,13 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
-from heatsoak.errors import HeatsoakError, RefusedError, ToolError, UsageError
-from heatsoak.protocol import (
-    ROLES,
-    Copy,
-    LoadStep,
-    PurgeMethod,
-    Replay,
-    Spare,
-    WorkloadStep,
-)
+from heatsoak import errors, protocol
 from heatsoak.recording import SensorMeta
 from heatsoak.sensor import Roots, busy_time
-from heatsoak.target.base import (
-    REPORT_S,
-    Batch,
-    Drives,
-    Identity,
-    MonotonicClock,
-    Note,
-    NumberedBatch,
-    RecordingClock,
-    numbered,
-    resting,
-    spare_note,
-    used_bytes,
-    waiting_for,
-)
+from heatsoak.target import base
+from heatsoak.target.fio import process, replay
 from heatsoak.target.fio.command import SEED, FioPlace, command, job, measured, region_of, seed_of
 from heatsoak.target.fio.lane import COLUMNS, FioLoad, Lane
-from heatsoak.target.fio.process import Fio, find_fio, setpriv
-from heatsoak.target.fio.replay import compared, new_file, new_ticks, replay_command, write_iolog
 from heatsoak.target.fio.watch import FioWatch
 from heatsoak.target.guard import refusal
 from heatsoak.target.guard.look import (
@@ -59,17 +35,19 @@ Regions = Sequence[tuple[int, int]]
 class FioTarget(ABC):
     """A target that fio loads; subclasses say which, and how it is claimed and purged."""
 
-    identity: Identity
+    identity: base.Identity
 
-    def __init__(self, raw_dir: Path | None = None, clock: RecordingClock | None = None) -> None:
+    def __init__(
+        self, raw_dir: Path | None = None, clock: base.RecordingClock | None = None
+    ) -> None:
         """Access nothing yet; time starts here unless a `clock` is given.
 
         The last document and the standard error of each step are saved to `raw_dir`
         (``<step>.json``, ``<step>.stderr``).
         """
         self._raw_dir = raw_dir
-        self.clock: RecordingClock = clock or MonotonicClock()
-        self._fio: Fio | None = None
+        self.clock: base.RecordingClock = clock or base.MonotonicClock()
+        self._fio: process.Fio | None = None
         self._writes = False
         self._opened = False
         self._used_bytes: int | None = None
@@ -77,7 +55,7 @@ class FioTarget(ABC):
         self._is_written = False
 
     @abstractmethod
-    def _claim(self, writes: bool) -> Iterator[Note]:
+    def _claim(self, writes: bool) -> Iterator[base.Note]:
         """Check that the target may be used, and claim it; called first."""
 
     @abstractmethod
@@ -85,7 +63,7 @@ class FioTarget(ABC):
         """Return what fio loads; called once the target is claimed and fio is found."""
 
     @abstractmethod
-    def _purge(self, method: PurgeMethod) -> Iterator[Batch]:
+    def _purge(self, method: protocol.PurgeMethod) -> Iterator[base.Batch]:
         """Forget all data, or yield a warning note that this was not possible."""
 
     def _held(self) -> TargetView | None:
@@ -131,32 +109,32 @@ class FioTarget(ABC):
         name, held = self._left_as, self._held()
         if name is None or held is None or self._seen is None or not self._is_written:
             return
-        with suppress(OSError, ToolError):  # then the next run asks
+        with suppress(OSError, errors.ToolError):  # then the next run asks
             if not changes(self._seen, held):
                 remember(name, look_for_data(held))
 
-    def purge(self, method: PurgeMethod = "auto") -> Iterator[Batch]:
+    def purge(self, method: protocol.PurgeMethod = "auto") -> Iterator[base.Batch]:
         """Forget all data, and use the whole target from then on."""
-        yield from waiting_for(self._examine_again)
+        yield from base.waiting_for(self._examine_again)
         self._used_bytes = None
         try:
             yield from self._purge(method)
         finally:
             self.look()
 
-    def use(self, capacity: Size, spare: Spare = "unwritten") -> Iterator[Batch]:
+    def use(self, capacity: Size, spare: protocol.Spare = "unwritten") -> Iterator[base.Batch]:
         """Limit steps to the first `capacity` of the target, until it is purged again."""
-        used = used_bytes(capacity, self.identity.size_bytes)
+        used = base.used_bytes(capacity, self.identity.size_bytes)
         yield self._spare(used, spare)
         self._used_bytes = used
 
-    def _spare(self, used: int, spare: Spare) -> Note:
+    def _spare(self, used: int, spare: protocol.Spare) -> base.Note:
         """Make spare area of everything beyond the first `used` bytes; returns the note."""
         if spare != "unwritten":
-            raise UsageError(
+            raise errors.UsageError(
                 f"{self.identity.path}: spare = '{spare}' only works on whole SATA drives"
             )
-        return spare_note(used, self.identity.size_bytes)
+        return base.spare_note(used, self.identity.size_bytes)
 
     @property
     def size_bytes(self) -> int:
@@ -171,11 +149,11 @@ class FioTarget(ABC):
         """Return the descriptors that fio inherits."""
         return []
 
-    def _before(self, name: str, regions: Regions) -> Iterator[Batch]:  # noqa: ARG002 -- for subclasses
+    def _before(self, name: str, regions: Regions) -> Iterator[base.Batch]:  # noqa: ARG002 -- for subclasses
         """Prepare for the step `name`, which reads `regions`; the target was examined."""
         yield from ()
 
-    def _explained(self, error: ToolError) -> HeatsoakError | None:  # noqa: ARG002 -- for subclasses
+    def _explained(self, error: errors.ToolError) -> errors.HeatsoakError | None:  # noqa: ARG002 -- for subclasses
         """Return why a load failed where fio cannot know: because its target is gone."""
         return None
 
@@ -195,7 +173,7 @@ class FioTarget(ABC):
         """Return how the load is made; the command line of each step comes as a note."""
         made: dict[str, Any] = {
             "tool": "fio",
-            "status_interval_s": REPORT_S,
+            "status_interval_s": base.REPORT_S,
             "seed": SEED,
         }
         if self._opened:
@@ -209,7 +187,7 @@ class FioTarget(ABC):
             }
         return made
 
-    def command_line(self, step: WorkloadStep, writes: bool | None = None) -> list[str]:
+    def command_line(self, step: protocol.WorkloadStep, writes: bool | None = None) -> list[str]:
         """Return fio's command line for a step; the target must be open.
 
         Without `writes` (default: as the target was opened), fio gets ``--readonly``.
@@ -222,19 +200,19 @@ class FioTarget(ABC):
         )
 
     @property
-    def fio(self) -> Fio:
+    def fio(self) -> process.Fio:
         """The installed fio; known once the target is open."""
         if self._fio is None:
-            raise ToolError("the target is not open")
+            raise errors.ToolError("the target is not open")
         return self._fio
 
-    def open(self, writes: bool) -> list[Note]:
+    def open(self, writes: bool) -> list[base.Note]:
         """Claim the target, then look for fio: a refusal comes before any other error."""
         self._writes = writes
         try:
             notes = list(self._claim(writes))
-            self._fio = find_fio()
-            setpriv()
+            self._fio = process.find_fio()
+            process.setpriv()
             place = self.place()
             self.look()
         except BaseException:
@@ -243,7 +221,7 @@ class FioTarget(ABC):
         self._opened = True
         if place.engine == "psync":
             notes.append(
-                Note(
+                base.Note(
                     "warning",
                     "neither io_uring nor libaio works here: each job has only one I/O in flight, "
                     "regardless of its iodepth",
@@ -251,28 +229,28 @@ class FioTarget(ABC):
             )
         return notes
 
-    def run(self, step: LoadStep) -> Iterator[Batch]:
+    def run(self, step: protocol.LoadStep) -> Iterator[base.Batch]:
         """Run one workload or replay to its end; empty batches are heartbeats.
 
         Closing the iterator stops fio within seconds and saves its last document.
         """
         if not self._opened:
-            raise ToolError("the target is not open")
+            raise errors.ToolError("the target is not open")
         if not self._writes and step.changes_data:
-            raise RefusedError(
+            raise errors.RefusedError(
                 f"step '{step.name}' writes, but the target is only open for reading"
             )
-        if isinstance(step, Replay):
+        if isinstance(step, protocol.Replay):
             yield from self._replay(step)
         else:
             yield from self._workload(step)
 
-    def _workload(self, step: WorkloadStep) -> Iterator[Batch]:
+    def _workload(self, step: protocol.WorkloadStep) -> Iterator[base.Batch]:
         place = self.place()
         for load in step.workloads:
             region = region_of(load, place.size_bytes)
             if region.capped:
-                yield Note(
+                yield base.Note(
                     "warning",
                     f"step '{step.name}': the target only has {size_text(region.span)} of the "
                     f"span of {size_text(load.span.bytes or 0)}",
@@ -282,47 +260,49 @@ class FioTarget(ABC):
         regions = [(region.offset, region.end) for region in read]
         yield from self._load(step, regions, line, self._watch(FioLoad.of(step, place)))
 
-    def _replay(self, step: Replay) -> Iterator[Batch]:
+    def _replay(self, step: protocol.Replay) -> Iterator[base.Batch]:
         place = self.place()
-        with new_file() as file, ExitStack() as stack:
-            ticks = new_ticks(place)
+        with replay.new_file() as file, ExitStack() as stack:
+            ticks = replay.new_ticks(place)
             kept = [*self.kept_fds(), file.fileno()]
             if ticks is not None:
                 stack.callback(os.close, ticks)
                 kept.append(ticks)
-            log = yield from write_iolog(step, place, file, ticks)
-            line = replay_command(self.fio, step, place, log)
+            log = yield from replay.write_iolog(step, place, file, ticks)
+            line = replay.replay_command(self.fio, step, place, log)
             watch = self._watch(log.load(step))
             yield from self._load(step, log.read_region, line, watch, kept)
-            yield from compared(step, log, watch.status)
+            yield from replay.compared(step, log, watch.status)
 
     def _load(
         self,
-        step: LoadStep,
+        step: protocol.LoadStep,
         regions: Regions,
         line: list[str],
         watch: FioWatch,
         kept: Sequence[int] | None = None,
-    ) -> Iterator[Batch]:
+    ) -> Iterator[base.Batch]:
         """Load the target, which must be as heatsoak left it, and look at it afterwards."""
-        yield from waiting_for(self._examine_again)
+        yield from base.waiting_for(self._examine_again)
         try:
             yield from self._before(step.name, regions)
-            yield Note("info", f"fio: {shlex.join(line)}", {"step": step.name, "command": line})
+            yield base.Note(
+                "info", f"fio: {shlex.join(line)}", {"step": step.name, "command": line}
+            )
             yield from watch.batches(line, self.kept_fds() if kept is None else kept)
-        except ToolError as error:
+        except errors.ToolError as error:
             if (explained := self._explained(error)) is None:
                 raise
             raise explained from error
         finally:  # a step can be ended at any time
             self.look()
 
-    def ready(self, name: str) -> Iterator[Batch]:
+    def ready(self, name: str) -> Iterator[base.Batch]:
         """Check before the step `name` that the target is as heatsoak left it.
 
         Whoever writes to it then calls :meth:`look`.
         """
-        yield from waiting_for(self._examine_again)
+        yield from base.waiting_for(self._examine_again)
         yield from self._before(name, [])
 
     def _watch(self, load: FioLoad) -> FioWatch:
@@ -339,9 +319,9 @@ class FioTarget(ABC):
             job,
         )
 
-    def idle(self, duration_s: float) -> Iterator[Batch]:
+    def idle(self, duration_s: float) -> Iterator[base.Batch]:
         """Let time pass without load, yielding heartbeats."""
-        return resting(duration_s)
+        return base.resting(duration_s)
 
     def close(self) -> None:
         """Release the target and remove what was created; may be called twice."""
@@ -359,7 +339,7 @@ _LOOKS_US_PER_MIB, _MIN_LOOKS_US = 100, 10
 _OLDEST_FIO = (3, 24)
 
 
-class FioPair(Drives):
+class FioPair(base.Drives):
     """Two places that one fio loads together, so that neither job runs ahead of the other.
 
     The data written is not the data read, but as much and at the same time: it is the load of a
@@ -372,37 +352,37 @@ class FioPair(Drives):
         self._both = (source, destination)
         destination.clock = source.clock
 
-    def copy(self, step: Copy) -> Iterator[NumberedBatch]:
+    def copy(self, step: protocol.Copy) -> Iterator[base.NumberedBatch]:
         """Copy once; raises ToolError if fio or a drive fails."""
         source, destination = self._both
         if source.fio.number < _OLDEST_FIO:
             oldest = ".".join(map(str, _OLDEST_FIO))
-            raise ToolError(
+            raise errors.ToolError(
                 f"{source.fio.version} is too old to copy: fio {oldest} or newer is needed"
             )
-        yield from numbered(1, destination.ready(step.name))
+        yield from base.numbered(1, destination.ready(step.name))
         try:
             yield from self._copy(step)
         finally:
             destination.look()
 
-    def _copy(self, step: Copy) -> Iterator[NumberedBatch]:
+    def _copy(self, step: protocol.Copy) -> Iterator[base.NumberedBatch]:
         source, destination = self._both
         line = self._command_line(step)
         for number in range(2):
             data = {"step": step.name, "command": line}
-            yield number, Note("info", f"fio: {shlex.join(line)}", data)
+            yield number, base.Note("info", f"fio: {shlex.join(line)}", data)
         lanes = [
             target.lane(FioLoad.of(half, target.place()), job=role)
-            for target, half, role in zip(self._both, step.halves(), ROLES, strict=True)
+            for target, half, role in zip(self._both, step.halves(), protocol.ROLES, strict=True)
         ]
         kept = [*source.kept_fds(), *destination.kept_fds()]
         yield from FioWatch(*lanes).numbered_batches(line, kept)
 
-    def _command_line(self, step: Copy) -> list[str]:
+    def _command_line(self, step: protocol.Copy) -> list[str]:
         line = measured(self._both[0].fio.path)
         looks_us = max(round(_LOOKS_US_PER_MIB * step.bs / (1 << 20)), _MIN_LOOKS_US)
-        for target, half, role in zip(self._both, step.halves(), ROLES, strict=True):
+        for target, half, role in zip(self._both, step.halves(), protocol.ROLES, strict=True):
             seed = seed_of(step.name, role)
             line += job(role, half, target.place(), seed, grouped=False)
             line += ["--flow_id=1", "--flow=1", f"--flow_sleep={looks_us}"]

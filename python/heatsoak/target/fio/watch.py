@@ -9,10 +9,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from heatsoak import fio
 from heatsoak.errors import ToolError
 from heatsoak.files import free_path
-from heatsoak.fio import MAX_DOCUMENT, FioStatus, json_of
-from heatsoak.target.base import BEAT_S, HEARTBEAT, Batch, Note
+from heatsoak.target import base
 from heatsoak.target.fio.command import job_name
 from heatsoak.target.fio.lane import Lane, Stalls
 from heatsoak.target.fio.process import FioProcess
@@ -27,7 +27,7 @@ class Splitter:
     fio indents its documents, so only the closing brace of one is at the start of a line.
     """
 
-    def __init__(self, largest_bytes: int = MAX_DOCUMENT) -> None:
+    def __init__(self, largest_bytes: int = fio.MAX_DOCUMENT) -> None:
         """Refuse documents over `largest_bytes`."""
         self._largest_bytes = largest_bytes
         self._rest = bytearray()
@@ -71,7 +71,7 @@ def _parse(document: bytes) -> dict[str, Any]:
     if start < 0:
         raise ToolError("fio's status stream has unbalanced braces")
     try:
-        parsed = json_of(document[start:], b"0")
+        parsed = fio.json_of(document[start:], b"0")
     except ValueError:
         parsed = None
     if not isinstance(parsed, dict):
@@ -88,11 +88,11 @@ class FioWatch:
         self._splitter = Splitter()
 
     @property
-    def status(self) -> FioStatus | None:
+    def status(self) -> fio.FioStatus | None:
         """The first lane's newest status."""
         return self._lanes[0].status
 
-    def batches(self, command: Sequence[str], keep_fds: Sequence[int]) -> Iterator[Batch]:
+    def batches(self, command: Sequence[str], keep_fds: Sequence[int]) -> Iterator[base.Batch]:
         """Run `command`, yielding a row for each status, and heartbeats in between.
 
         Raises ToolError however fio fails; fio has ended when this ends.
@@ -102,7 +102,7 @@ class FioWatch:
 
     def numbered_batches(
         self, command: Sequence[str], keep_fds: Sequence[int]
-    ) -> Iterator[tuple[int, Batch]]:
+    ) -> Iterator[tuple[int, base.Batch]]:
         """Do the same for several lanes: each batch comes with the number of its lane."""
         last = self._lanes[-1]
         with ExitStack() as stack:
@@ -123,15 +123,15 @@ class FioWatch:
             for number, (lane, kept) in enumerate(
                 zip(self._lanes, self._keep_documents(), strict=True)
             ):
-                if isinstance(kept, Note):
+                if isinstance(kept, base.Note):
                     yield number, kept
                 yield number, lane.summary(kept)
                 yield number, lane.outcome()
 
-    def _follow(self, process: FioProcess) -> Iterator[tuple[int, Batch]]:
+    def _follow(self, process: FioProcess) -> Iterator[tuple[int, base.Batch]]:
         first = self._lanes[0]
         stalls = Stalls(first.where, first.load.rest_s, process.is_stopped)
-        for piece in process.pieces(BEAT_S):
+        for piece in process.pieces(base.BEAT_S):
             is_silent = True
             for document in self._splitter.feed(piece) if piece else ():
                 for number, lane in enumerate(self._lanes):
@@ -140,7 +140,7 @@ class FioWatch:
                         is_silent = False
                         yield number, sample
             if is_silent:
-                yield 0, HEARTBEAT
+                yield 0, base.HEARTBEAT
             moved = sum(lane.status.bytes for lane in self._lanes if lane.status is not None)
             for note in stalls.look(moved):
                 yield 0, note
@@ -180,7 +180,7 @@ class FioWatch:
         except ToolError:
             return  # the run is already ending for another reason
 
-    def _keep_documents(self) -> list[Path | Note | None]:
+    def _keep_documents(self) -> list[Path | base.Note | None]:
         return [lane.keep_document() for lane in self._lanes]
 
 

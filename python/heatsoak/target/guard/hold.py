@@ -18,10 +18,9 @@ from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.target.base import Closing
 from heatsoak.target.device import DeviceInfo, describe_number
+from heatsoak.target.guard import look, users
 from heatsoak.target.guard.content import content
 from heatsoak.target.guard.doubt import Doubt, blind_spot
-from heatsoak.target.guard.look import Data, TargetView, look_for_data, of_others
-from heatsoak.target.guard.users import exports, loops, mounts, structure, swaps, writers
 from heatsoak.words import size_text
 
 #: What follows the name in ``--erase`` where data may be lost.
@@ -37,7 +36,7 @@ def _line(target: object, reasons: Sequence[str]) -> str:
     return printable(f"{target}: refusing to write to it: {'; '.join(reasons)}")
 
 
-def word_for(name: str, data: Data | None) -> str:
+def word_for(name: str, data: look.Data | None) -> str:
     """Return what ``--erase`` needs for the target `name`; `data` is what would be lost."""
     return name if data is None else name + NOT_EMPTY
 
@@ -60,7 +59,7 @@ class Naming:
     unnamed: str
     model: str | None = None
 
-    def refused(self, erase_id: str | None, data: Data | None) -> RefusedError | None:
+    def refused(self, erase_id: str | None, data: look.Data | None) -> RefusedError | None:
         """Return the error unless `erase_id` names the target, and says so if it holds `data`."""
         right = self.names[0]
         word = word_for(right, data)
@@ -182,7 +181,7 @@ class Claim(Closing):
     size_bytes: int
     info: DeviceInfo
     roots: Roots
-    data: Data | None
+    data: look.Data | None
 
     @property
     def fd_path(self) -> str:
@@ -271,7 +270,7 @@ def _open_alone(device: Path, mode: int = os.O_RDWR) -> int:
     raise busy
 
 
-def examine(device: Path, roots: Roots | None = None) -> tuple[list[str], Data | None]:
+def examine(device: Path, roots: Roots | None = None) -> tuple[list[str], look.Data | None]:
     """Return every reason, except its name, to refuse `device`, and the data that would be lost.
 
     Without a reason, None means that it is empty, or holds what heatsoak's last run left. Only
@@ -294,7 +293,7 @@ def check(
     roots: Roots | None = None,
     *,
     before_reading: Callable[[], None] | None = None,
-) -> Data | None:
+) -> look.Data | None:
     """Raise RefusedError if :func:`claim` would; only opens the device for reading.
 
     `before_reading` is called once all checks without reading have passed and the drive is named
@@ -317,7 +316,7 @@ def check(
 
 def _read(
     device: Path, info: DeviceInfo, roots: Roots, *, exclusively: bool
-) -> tuple[list[str], Data | None]:
+) -> tuple[list[str], look.Data | None]:
     """Return the reasons in the drive's contents not to write to it, and the data that it holds.
 
     Opens it for reading. A drive that is in use is not read for data. Whether others hold or lock
@@ -345,11 +344,13 @@ def _read(
         os.close(fd)
 
 
-def _data(fd: int, info: DeviceInfo) -> Data | None:
+def _data(fd: int, info: DeviceInfo) -> look.Data | None:
     """Return what somebody else may have put on a drive; None if nobody has. Raises Doubt."""
     assert info.erase_id is not None
     try:
-        return of_others(info.erase_id, look_for_data(TargetView.through(fd, info.size_bytes)))
+        return look.of_others(
+            info.erase_id, look.look_for_data(look.TargetView.through(fd, info.size_bytes))
+        )
     except OSError as error:
         raise Doubt(f"it cannot be read everywhere ({error.strerror})") from None
 
@@ -404,13 +405,13 @@ def _uses(info: DeviceInfo, roots: Roots, own_fd: int | None = None) -> list[str
     """Return all reasons that are known without reading the drive."""
     blind = blind_spot(roots)
     reasons = [] if blind is None else [blind]
-    for question in (structure, exports, mounts, swaps, loops):
+    for question in (users.structure, users.exports, users.mounts, users.swaps, users.loops):
         try:
             reasons += question(info, roots)
         except Doubt as doubt:
             reasons.append(str(doubt))
     try:
-        reasons += writers(info, roots, own_fd)
+        reasons += users.writers(info, roots, own_fd)
     except Doubt as doubt:
         reasons.append(str(doubt))
     return reasons

@@ -16,14 +16,7 @@ from heatsoak.output import printable
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.target.device import DeviceInfo
-from heatsoak.target.guard.doubt import (
-    CONTAINER_NEEDS,
-    Doubt,
-    has_ended,
-    names_in,
-    path_on_machine,
-    processes,
-)
+from heatsoak.target.guard import doubt
 from heatsoak.words import counted
 
 #: Exports of kernel servers below configfs: files with the device's path, and the kind of server.
@@ -45,7 +38,7 @@ def structure(info: DeviceInfo, roots: Roots) -> list[str]:
     """Return the reasons not to write in the structure of the disk, according to the kernel."""
     directory = sysfs.directory_of_number(info.number, roots)
     if directory is None:
-        raise Doubt(f"{info.name} is gone")
+        raise doubt.Doubt(f"{info.name} is gone")
     reasons = []
     if info.size_bytes <= 0:
         reasons.append("it has no medium or no size")
@@ -67,13 +60,17 @@ def structure(info: DeviceInfo, roots: Roots) -> list[str]:
         reasons.append(
             f"it is a {zones} zoned drive, which only accepts writes in order within each zone"
         )
-    parts = [name for name in names_in(directory) if (directory / name / "partition").exists()]
+    parts = [
+        name for name in doubt.names_in(directory) if (directory / name / "partition").exists()
+    ]
     if parts:
         reasons.append(f"it has partitions ({', '.join(parts)})")
-    holders = {name for place in ("", *parts) for name in names_in(directory / place / "holders")}
+    holders = {
+        name for place in ("", *parts) for name in doubt.names_in(directory / place / "holders")
+    }
     if holders:
         reasons.append(f"it is part of {', '.join(sorted(holders))}")
-    if beneath := names_in(directory / "slaves"):
+    if beneath := doubt.names_in(directory / "slaves"):
         reasons.append(f"it is built on {', '.join(beneath)} (only a drive itself can be written)")
     return reasons
 
@@ -132,7 +129,7 @@ def backing(info: DeviceInfo, roots: Roots) -> Backing | None:
 
 def _attached(roots: Roots) -> Iterator[tuple[str, str]]:
     """Yield each loop device that has a file, with the file's path from sysfs."""
-    for name in names_in(roots.sys / "block"):
+    for name in doubt.names_in(roots.sys / "block"):
         text = sysfs.read_text(roots.sys / "block" / name / "loop" / "backing_file")
         if text:
             yield name, text.removesuffix(" (deleted)")
@@ -148,7 +145,7 @@ def _behind(name: str, path: str, roots: Roots) -> Backing | None:
         try:
             number = sysfs.read_text(roots.sys / "block" / name / "dev")
             if sysfs.number_of(os.fstat(fd).st_rdev) != number:
-                raise Doubt(f"{roots.dev / name} is not the loop device of that name")
+                raise doubt.Doubt(f"{roots.dev / name} is not the loop device of that name")
             answer = bytearray(_LOOP_INFO_BYTES)
             fcntl.ioctl(fd, _LOOP_GET_STATUS64, answer, True)
         finally:
@@ -160,16 +157,16 @@ def _behind(name: str, path: str, roots: Roots) -> Backing | None:
             return None
         if error.errno in (errno.EACCES, errno.EPERM):
             return _by_path(name, path, roots)
-        raise Doubt(f"cannot find out what {name} leads to ({error.strerror})") from None
+        raise doubt.Doubt(f"cannot find out what {name} leads to ({error.strerror})") from None
     device, inode, block = struct.unpack_from("=QQQ", answer)
     return Backing(path, (device, inode), sysfs.number_of(block) if block else None)
 
 
 def _by_path(name: str, path: str, roots: Roots) -> Backing:
     try:
-        status = path_on_machine(path, roots).stat()
-    except (OSError, ValueError, Doubt):
-        raise Doubt(
+        status = doubt.path_on_machine(path, roots).stat()
+    except (OSError, ValueError, doubt.Doubt):
+        raise doubt.Doubt(
             f"cannot find out what {name} leads to: {printable(path)} is out of sight "
             "(run as root, outside containers)"
         ) from None
@@ -182,12 +179,12 @@ def exports(info: DeviceInfo, roots: Roots) -> list[str]:
     base = roots.sys / "kernel" / "config"
     mounts_of_init = sysfs.read_text(roots.proc / "1" / "mountinfo") or ""
     if not sysfs.names(base) and " - configfs " in mounts_of_init:  # we are in a container
-        base = path_on_machine(str(base), roots)
+        base = doubt.path_on_machine(str(base), roots)
     reasons = []
     for pattern, what in _EXPORTS:
         for place in sorted(base.glob(pattern)):
             path = sysfs.read_text(place) or ""
-            number = sysfs.block_number(str(path_on_machine(path, roots)))
+            number = sysfs.block_number(str(doubt.path_on_machine(path, roots)))
             if number is not None and rests_on(number, info, roots):
                 reasons.append(f"{what} serves it ({printable(str(place.parent))})")
     return reasons
@@ -197,14 +194,14 @@ def mounts(info: DeviceInfo, roots: Roots) -> list[str]:
     """Look at the mounts of every process, since namespaces and chroots differ."""
     unseen: list[str] = []
     texts: dict[str, None] = {}
-    for process in processes(roots):
+    for process in doubt.processes(roots):
         try:
             texts[(process / "mountinfo").read_text("utf-8", "surrogateescape")] = None
         except OSError as error:
-            if not has_ended(error):
+            if not doubt.has_ended(error):
                 unseen.append(process.name)
     if not texts:
-        raise Doubt("no process's mounts can be read (run as root)")
+        raise doubt.Doubt("no process's mounts can be read (run as root)")
     places: dict[str, None] = {}
     direct = False
     verdicts: dict[tuple[str, str], bool] = {}
@@ -240,12 +237,12 @@ def swaps(info: DeviceInfo, roots: Roots) -> list[str]:
     except FileNotFoundError:
         return []  # a kernel without swap
     except OSError as error:
-        raise Doubt(f"{roots.proc}/swaps cannot be read ({error.strerror})") from None
+        raise doubt.Doubt(f"{roots.proc}/swaps cannot be read ({error.strerror})") from None
     for line in lines:
         path = sysfs.unescape(line.split()[0]) if line.split() else ""
         number = _number_beneath(path.removesuffix(" (deleted)"), roots)
         if number is None:
-            raise Doubt(f"cannot find out where the swap area {printable(path)} is")
+            raise doubt.Doubt(f"cannot find out where the swap area {printable(path)} is")
         if rests_on(number, info, roots):
             return [f"it holds the swap area {printable(path)}"]
     return []
@@ -254,7 +251,7 @@ def swaps(info: DeviceInfo, roots: Roots) -> list[str]:
 def _number_beneath(path: str, roots: Roots) -> str | None:
     """Return the number of the device `path`, or of the device that the file `path` is on."""
     try:
-        status = path_on_machine(path, roots).stat()
+        status = doubt.path_on_machine(path, roots).stat()
     except (OSError, ValueError):
         directory = sysfs.directory_of_name(Path(path).name, roots)
         return None if directory is None else sysfs.read_text(directory / "dev")
@@ -312,7 +309,7 @@ def writers(info: DeviceInfo, roots: Roots, own_fd: int | None) -> list[str]:
     """
     reasons, unseen, is_confined = _openers(_Ways.to(info, roots), roots, own_fd)
     if unseen and (os.geteuid() != 0 or is_confined):
-        remedy = f"in a container, {CONTAINER_NEEDS}" if is_confined else "run as root"
+        remedy = f"in a container, {doubt.CONTAINER_NEEDS}" if is_confined else "run as root"
         reasons.append(
             f"what {len(unseen)} processes, such as {unseen[0]}, have open cannot be read "
             f"({remedy})"
@@ -323,7 +320,7 @@ def writers(info: DeviceInfo, roots: Roots, own_fd: int | None) -> list[str]:
 def writers_of_own(fd: int) -> list[str]:
     """Look for processes that have heatsoak's own file `fd` open for writing, as far as we see."""
     found = os.fstat(fd)
-    with suppress(Doubt):  # nobody else's data is in it
+    with suppress(doubt.Doubt):  # nobody else's data is in it
         return _openers(_Ways("", frozenset(), (found.st_dev, found.st_ino)), Roots(), fd)[0]
     return []
 
@@ -362,18 +359,18 @@ def _openers_now(
     found: list[str] = []
     unseen: list[str] = []
     own = (_own_pid(roots), str(own_fd))
-    for process in processes(roots):
+    for process in doubt.processes(roots):
         try:
             descriptors = [entry.name for entry in (process / "fd").iterdir()]
         except OSError as error:
-            if not has_ended(error):
+            if not doubt.has_ended(error):
                 unseen.append(process.name)
             continue
         try:
             is_mapped = _maps(process, ways)
         except OSError as error:
             is_mapped = False
-            if not has_ended(error):
+            if not doubt.has_ended(error):
                 unseen.append(process.name)
                 # without CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE: proc_pid_map_files(5)
                 is_confined = is_confined or (error.errno == errno.EPERM and os.geteuid() == 0)
@@ -386,7 +383,7 @@ def _openers_now(
                     found.append(process.name)
                     break
             except OSError as error:
-                if not has_ended(error) and process.name not in unseen:
+                if not doubt.has_ended(error) and process.name not in unseen:
                     unseen.append(process.name)
     return found, unseen, is_confined
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from heatsoak.errors import RefusedError, ToolError, UsageError
+from heatsoak import errors
 from heatsoak.protocol import PurgeMethod
 from heatsoak.sensor.nvme_admin import Ioctl
 from heatsoak.target.base import Batch, Note
@@ -78,7 +78,7 @@ def take_samples(claim: Claim) -> dict[int, BlockDigest]:
     try:
         fd = os.open(claim.fd_path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
     except OSError as error:
-        raise ToolError(f"{claim.path}: cannot be read: {error.strerror}") from error
+        raise errors.ToolError(f"{claim.path}: cannot be read: {error.strerror}") from error
     try:
         with mmap.mmap(-1, _PIECE_BYTES) as memory:  # aligned, for direct I/O
             return {
@@ -105,7 +105,7 @@ def _piece(fd: int, memory: mmap.mmap, offset: int, claim: Claim) -> BlockDigest
     try:
         got = os.preadv(fd, [memory], offset)
     except OSError as error:
-        raise ToolError(
+        raise errors.ToolError(
             f"{claim.path}: cannot be read at byte {offset}: {error.strerror}"
         ) from error
     content = memory[:got]
@@ -141,7 +141,7 @@ def purge(
             said = yield from way.run(claim)
         except NotTakenError as error:
             if method != "auto":
-                raise ToolError(f"{claim.path}: was not purged: {error}") from error
+                raise errors.ToolError(f"{claim.path}: was not purged: {error}") from error
             declined.append(f"{way.method}: {error}")
             continue
         duration_s = time.monotonic() - start_s
@@ -169,7 +169,7 @@ def require(claim: Claim, method: PurgeMethod, ioctl: Ioctl | None = None) -> No
 
 def _check(claim: Claim) -> None:
     if claim.fd < 0:
-        raise RefusedError(f"{claim.path}: is no longer claimed and cannot be purged")
+        raise errors.RefusedError(f"{claim.path}: is no longer claimed and cannot be purged")
     claim.recheck()
 
 
@@ -181,7 +181,9 @@ def _chosen(claim: Claim, method: PurgeMethod, ioctl: Ioctl | None) -> list[Way]
     if (why_not := ways[method].why_not) is not None:
         offered = [name for name, way in ways.items() if way.why_not is None]
         instead = f" (it supports {', '.join(offered)})" if offered else ""
-        raise UsageError(f"{claim.path}: cannot be purged by method '{method}': {why_not}{instead}")
+        raise errors.UsageError(
+            f"{claim.path}: cannot be purged by method '{method}': {why_not}{instead}"
+        )
     return [ways[method]]
 
 

@@ -9,8 +9,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from heatsoak.errors import ToolError
-from heatsoak.target import hidden_sectors
-from heatsoak.target.base import Batch, Note, waiting_for
+from heatsoak.target import base, hidden_sectors
 from heatsoak.target.guard import Claim
 from heatsoak.target.purge.way import NotTakenError, Way
 from heatsoak.tools import which
@@ -61,7 +60,7 @@ def way(claim: Claim) -> Way:
     """Return the purge by secure erase with hdparm."""
     tool = which("hdparm")
 
-    def run(claim: Claim) -> Generator[Batch, None, str]:
+    def run(claim: Claim) -> Generator[base.Batch, None, str]:
         assert tool is not None
         return _run(claim, tool)
 
@@ -83,19 +82,19 @@ def _why_not(claim: Claim, tool: str | None) -> str | None:
     return None if hidden is None else f"{hidden}, which would be erased as well"
 
 
-def _run(claim: Claim, tool: str) -> Generator[Batch, None, str]:
+def _run(claim: Claim, tool: str) -> Generator[base.Batch, None, str]:
     claim.recheck()
     if (why_not := _why_not(claim, tool)) is not None:
         raise NotTakenError(why_not)
     security = _security(claim, tool)
     about = "" if security.erase_min is None else f", by its estimate {security.erase_min} min"
-    yield Note(
+    yield base.Note(
         "info",
         f"{claim.path}: is erasing itself{about}, which cannot be stopped: Ctrl-C waits until it "
         "has finished; after a power cut it stays locked until: hdparm --user-master u "
         f"--security-erase {PASSWORD} {claim.path}",
     )
-    yield from waiting_for(lambda: _erase(claim, tool))
+    yield from base.waiting_for(lambda: _erase(claim, tool))
     if _security(claim, tool).status & _ENABLED:
         raise ToolError(f"{claim.path}: did not erase itself: {_kept(claim)}")
     return "it erased itself (ATA secure erase)"

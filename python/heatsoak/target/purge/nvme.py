@@ -9,26 +9,15 @@ import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
+from heatsoak import words
 from heatsoak.errors import HeatsoakError, ToolError
 from heatsoak.protocol import PurgeMethod
-from heatsoak.sensor import sysfs
+from heatsoak.sensor import nvme_admin, sysfs
 from heatsoak.sensor.base import Roots
-from heatsoak.sensor.nvme_admin import (
-    IDENTIFY,
-    IDENTIFY_SIZE,
-    Ioctl,
-    NvmeAdmin,
-    NvmeStatusError,
-    first_that_answers,
-    kernel_ioctl,
-    log_page,
-    submit,
-)
-from heatsoak.target.base import Batch, Note, resting, waiting_for
+from heatsoak.target import base
 from heatsoak.target.device import DeviceInfo
 from heatsoak.target.guard import Claim
 from heatsoak.target.purge.way import NotTakenError, Way
-from heatsoak.words import duration_text, listed, percent_text
 
 _GET_NSID = 0x4E40  # _IO('N', 0x40), linux/nvme_ioctl.h
 _NAMESPACE, _CONTROLLER, _ACTIVE_LIST, _ALLOCATED_LIST = 0x00, 0x01, 0x02, 0x10
@@ -66,9 +55,9 @@ class Namespace:
         return not self.others and not self.has_hidden
 
 
-def look(fd: int, ioctl: Ioctl | None = None) -> Namespace:
+def look(fd: int, ioctl: nvme_admin.Ioctl | None = None) -> Namespace:
     """Return the namespace behind a descriptor; raises OSError, ToolError."""
-    nsid = (ioctl or kernel_ioctl())(fd, _GET_NSID, bytearray(4))
+    nsid = (ioctl or nvme_admin.kernel_ioctl())(fd, _GET_NSID, bytearray(4))
     if nsid <= 0:
         raise ToolError("the kernel does not say which namespace it is")
     controller = _identify(fd, _CONTROLLER, 0, ioctl)
@@ -92,8 +81,15 @@ def look(fd: int, ioctl: Ioctl | None = None) -> Namespace:
     )
 
 
-def _identify(fd: int, structure: int, nsid: int, ioctl: Ioctl | None) -> bytes:
-    return submit(fd, IDENTIFY, nsid=nsid, length=IDENTIFY_SIZE, cdw10=structure, ioctl=ioctl)[0]
+def _identify(fd: int, structure: int, nsid: int, ioctl: nvme_admin.Ioctl | None) -> bytes:
+    return nvme_admin.submit(
+        fd,
+        nvme_admin.IDENTIFY,
+        nsid=nsid,
+        length=nvme_admin.IDENTIFY_SIZE,
+        cdw10=structure,
+        ioctl=ioctl,
+    )[0]
 
 
 def _layout(page: bytes) -> int:
@@ -110,10 +106,10 @@ def _layout(page: bytes) -> int:
 
 
 #: Purges the namespace of a claimed drive.
-_Run = Callable[[Claim, Namespace, Ioctl | None], Generator[Batch, None, str]]
+_Run = Callable[[Claim, Namespace, nvme_admin.Ioctl | None], Generator[base.Batch, None, str]]
 
 
-def ways(claim: Claim, ioctl: Ioctl | None = None) -> list[Way]:
+def ways(claim: Claim, ioctl: nvme_admin.Ioctl | None = None) -> list[Way]:
     """Return the purges by format and by sanitize."""
     unknown = None
     if claim.info.transport != "nvme":
@@ -125,7 +121,7 @@ def ways(claim: Claim, ioctl: Ioctl | None = None) -> list[Way]:
             unknown = f"the drive's features cannot be read ({error})"
 
     def way(method: PurgeMethod, why_not: Callable[[Namespace], str | None], run: _Run) -> Way:
-        def checked(claim: Claim) -> Generator[Batch, None, str]:
+        def checked(claim: Claim) -> Generator[base.Batch, None, str]:
             claim.recheck()
             now = look(claim.fd, ioctl)
             if (reason := why_not(now)) is not None:
@@ -144,7 +140,7 @@ def _others(namespace: Namespace) -> str:
     """Return which others would be affected: ``"is namespace 2 as well"``."""
     if not namespace.others:
         return "may be others"
-    numbers = listed([str(number) for number in namespace.others])
+    numbers = words.listed([str(number) for number in namespace.others])
     return f"{'is namespace' if len(namespace.others) == 1 else 'are namespaces'} {numbers} as well"
 
 
@@ -165,8 +161,10 @@ def _why_not_formatted(namespace: Namespace) -> str | None:
     return None
 
 
-def _format(claim: Claim, now: Namespace, ioctl: Ioctl | None) -> Generator[Batch, None, str]:
-    yield Note(
+def _format(
+    claim: Claim, now: Namespace, ioctl: nvme_admin.Ioctl | None
+) -> Generator[base.Batch, None, str]:
+    yield base.Note(
         "info",
         f"{claim.path}: is being formatted, which cannot be stopped: Ctrl-C waits until it "
         "has finished; after a power cut, its contents are undefined until it is purged again",
@@ -174,7 +172,7 @@ def _format(claim: Claim, now: Namespace, ioctl: Ioctl | None) -> Generator[Batc
 
     def command() -> None:
         claim.recheck()
-        submit(
+        nvme_admin.submit(
             claim.fd,
             _FORMAT,
             nsid=now.nsid,
@@ -184,8 +182,8 @@ def _format(claim: Claim, now: Namespace, ioctl: Ioctl | None) -> Generator[Batc
         )
 
     try:
-        yield from waiting_for(command)
-    except NvmeStatusError as error:
+        yield from base.waiting_for(command)
+    except nvme_admin.NvmeStatusError as error:
         raise NotTakenError(f"the drive rejected the format ({error})") from error
     except OSError as error:
         raise ToolError(f"{claim.path}: formatting failed: {error.strerror}") from error
@@ -243,13 +241,15 @@ def parse(page: bytes) -> State:
     )
 
 
-def sanitizing(info: DeviceInfo, roots: Roots, ioctl: Ioctl | None = None) -> float | None:
+def sanitizing(
+    info: DeviceInfo, roots: Roots, ioctl: nvme_admin.Ioctl | None = None
+) -> float | None:
     """Return the progress of a sanitize running on a drive in percent, None if none is running.
 
     Only reads, and only from drives that support sanitize.
     """
 
-    def ask(admin: NvmeAdmin, _name: str) -> State | None:
+    def ask(admin: nvme_admin.NvmeAdmin, _name: str) -> State | None:
         try:
             (capabilities,) = struct.unpack_from("<I", admin.identify_controller(), 328)
             return parse(admin.log_page(_LOG, _LOG_SIZE)) if capabilities & 0b111 else None
@@ -257,7 +257,7 @@ def sanitizing(info: DeviceInfo, roots: Roots, ioctl: Ioctl | None = None) -> fl
             admin.close()
 
     disk = sysfs.directory_of_name(info.name, roots)
-    state = None if disk is None else first_that_answers(disk, roots, ioctl, ask)
+    state = None if disk is None else nvme_admin.first_that_answers(disk, roots, ioctl, ask)
     return state.done_pct if state is not None and state.is_running else None
 
 
@@ -270,20 +270,24 @@ def _why_not_sanitized(namespace: Namespace) -> str | None:
     return None
 
 
-def _sanitize(claim: Claim, now: Namespace, ioctl: Ioctl | None) -> Generator[Batch, None, str]:
+def _sanitize(
+    claim: Claim, now: Namespace, ioctl: nvme_admin.Ioctl | None
+) -> Generator[base.Batch, None, str]:
     assert now.sanitize_action is not None
     action = _ACTIONS[now.sanitize_action]
     estimate_s = _state(claim, ioctl).block_erase_s if now.sanitize_action == 2 else None
-    about = "" if estimate_s is None else f", by its own estimate {duration_text(estimate_s)}"
-    yield Note(
+    about = "" if estimate_s is None else f", by its own estimate {words.duration_text(estimate_s)}"
+    yield base.Note(
         "info",
         f"{claim.path}: is being sanitized ({action}{about}); this continues even after Ctrl-C "
         "or a power cut, and the next run waits for it",
     )
     claim.recheck()
     try:
-        submit(claim.fd, _SANITIZE, cdw10=now.sanitize_action | _MAY_LEAVE_FAILURE, ioctl=ioctl)
-    except NvmeStatusError as error:
+        nvme_admin.submit(
+            claim.fd, _SANITIZE, cdw10=now.sanitize_action | _MAY_LEAVE_FAILURE, ioctl=ioctl
+        )
+    except nvme_admin.NvmeStatusError as error:
         raise NotTakenError(f"the drive rejected the sanitize ({error})") from error
     except OSError as error:
         raise ToolError(f"{claim.path}: sanitizing failed: {error.strerror}") from error
@@ -301,19 +305,19 @@ def _sanitize(claim: Claim, now: Namespace, ioctl: Ioctl | None) -> Generator[Ba
     return f"it was sanitized ({action})"
 
 
-def _wait(claim: Claim, ioctl: Ioctl | None) -> Generator[Batch, None, State]:
+def _wait(claim: Claim, ioctl: nvme_admin.Ioctl | None) -> Generator[base.Batch, None, State]:
     reported_s = time.monotonic()
     while (state := _state(claim, ioctl)).is_running:
-        yield from resting(_POLL_S)
+        yield from base.resting(_POLL_S)
         if time.monotonic() - reported_s >= _REPORT_S:
             reported_s = time.monotonic()
-            yield Note("info", f"{claim.path}: {percent_text(state.done_pct)} sanitized")
+            yield base.Note("info", f"{claim.path}: {words.percent_text(state.done_pct)} sanitized")
     return state
 
 
-def _state(claim: Claim, ioctl: Ioctl | None) -> State:
+def _state(claim: Claim, ioctl: nvme_admin.Ioctl | None) -> State:
     try:
-        return parse(log_page(claim.fd, _LOG, _LOG_SIZE, ioctl))
+        return parse(nvme_admin.log_page(claim.fd, _LOG, _LOG_SIZE, ioctl))
     except OSError as error:
         raise ToolError(
             f"{claim.path}: the progress of its sanitize cannot be read: {error}"

@@ -6,11 +6,11 @@ from typing import Literal
 
 import numpy as np
 
+from heatsoak import words
 from heatsoak.analysis.cause.case import Case, Evidence
 from heatsoak.analysis.definitions import HELD_WITHIN_K
 from heatsoak.analysis.view import StepView
 from heatsoak.recording.columns import throttle_counters, throttle_statuses
-from heatsoak.words import listed, number_text, seconds_text, temp_text
 
 #: This far below every stated limit, a governor has no reason to act.
 FAR_BELOW_K = 10.0
@@ -24,14 +24,14 @@ def thermal_counters(case: Case) -> Evidence | None:
     """The drive counts its own throttling (NVMe: transitions and time of TMT1 and TMT2)."""
     moved = counted(case)
     if moved:
-        said = f"the drive's own throttling counters rose: {listed(moved)}"
+        said = f"the drive's own throttling counters rose: {words.listed(moved)}"
         unmoved_s, first_s = _first_rise_s(case)
         # a slow fall may be counted before it can be seen
         if case.is_nested and first_s < case.drop.onset_s - 2 * SLACK_S:
             return "went-on", f"{said}, but they were already rising before this fall"
         if _is_late(case, unmoved_s):
             late_s = first_s - case.drop.onset_s
-            return "later", f"{said}, but only {seconds_text(late_s)} later"
+            return "later", f"{said}, but only {words.seconds_text(late_s)} later"
         return "rose", said
     # drives without such counters report zeros throughout
     for view in (case.view, *case.others):
@@ -85,7 +85,7 @@ def stated_limit(case: Case) -> Evidence | None:
     if found is None or temp_c is None:
         return None
     seen, name, limit_c = found
-    here, there = temp_text(temp_c), temp_text(limit_c)
+    here, there = words.temp_text(temp_c), words.temp_text(limit_c)
     if seen == "at":
         return seen, f"it started at {here}, at the drive's {name} ({there})"
     return seen, f"at {here} the drive was far below its lowest limit, {there}"
@@ -103,7 +103,10 @@ def known_limit(case: Case) -> Evidence | None:
     if found is None:
         return None
     seen, what, limit_c = found
-    text = f"it started at {temp_text(case.onset_c)}, and such drives {what} {temp_text(limit_c)}"
+    text = (
+        f"it started at {words.temp_text(case.onset_c)}, and such drives {what} "
+        f"{words.temp_text(limit_c)}"
+    )
     return seen, f"{text} (catalog: {known.drive.id})"
 
 
@@ -155,6 +158,8 @@ def risen(
             stage = f"stage {stage}" if stage.isdecimal() else stage
             is_time = name.startswith("throttle_time_s.")
             what = f"time in {stage}" if is_time else stage
-            by = seconds_text(after - before) if is_time else number_text(after - before)
+            by = (
+                words.seconds_text(after - before) if is_time else words.number_text(after - before)
+            )
             moved.append(f"{what} by {by}")
     return moved

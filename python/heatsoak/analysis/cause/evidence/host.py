@@ -5,17 +5,9 @@ import math
 
 import numpy as np
 
+from heatsoak import words
 from heatsoak.analysis.cause.case import Case, Evidence
 from heatsoak.analysis.copies import MIN_DIFFERENCE, fullness
-from heatsoak.words import (
-    amount_text,
-    number_text,
-    percent_text,
-    rate_text,
-    seconds_text,
-    share_text,
-    temp_text,
-)
 
 #: A core this busy is saturated.
 SATURATED_PCT = 95.0
@@ -39,7 +31,7 @@ def cpu(case: Case) -> Evidence | None:
         if shares is None:
             continue
         before, during = shares
-        said = f"({percent_text(during)}, {percent_text(before)} before)"
+        said = f"({words.percent_text(during)}, {words.percent_text(before)} before)"
         if during > SATURATED_PCT and before < FREE_PCT:
             return "saturated", f"{what} was saturated during the fall {said}"
         if during > SATURATED_PCT:
@@ -59,7 +51,7 @@ def heat(case: Case) -> Evidence | None:
     if hottest is None:
         return None
     before_c, during_c = hottest
-    before, during = temp_text(before_c), temp_text(during_c)
+    before, during = words.temp_text(before_c), words.temp_text(during_c)
     said = f"the processor was at {during} during the fall ({before} before)"
     if during_c >= CPU_LIMIT_C:
         return "at-its-limit", f"{said}, where processors throttle"
@@ -73,7 +65,10 @@ def steal(case: Case) -> Evidence | None:
         return None
     before, during = shares
     if during >= before + STOLEN_PCT:
-        more = f"{percent_text(during)} of the CPU to others ({percent_text(before)} before)"
+        more = (
+            f"{words.percent_text(during)} of the CPU to others ({words.percent_text(before)} "
+            "before)"
+        )
         return "stolen", f"the hypervisor gave {more}"
     return None
 
@@ -83,7 +78,10 @@ def others_traffic(case: Case) -> Evidence | None:
     before, during = (_others_mb_s(case, *span_s) for span_s in case.spans_s)
     if before is None or during is None or case.view.throughput.unit != "mb_s":
         return None
-    rates = f"{rate_text(round(during))} during the fall, {rate_text(max(round(before), 0))} before"
+    rates = (
+        f"{words.rate_text(round(during))} during the fall, "
+        f"{words.rate_text(max(round(before), 0))} before"
+    )
     more = during - before
     if more >= _explaining_mb_s(case):
         return "busy", f"others moved much on the same device: {rates}"
@@ -114,8 +112,8 @@ def other_drives(case: Case) -> Evidence | None:
     if goes_up_and_down or during - before < _explaining_mb_s(case):
         return None
     return "busier", (
-        f"the machine's other drives moved {rate_text(during)} during the fall, "
-        f"{rate_text(before)} before: they may share a link, or an array was rebuilt"
+        f"the machine's other drives moved {words.rate_text(during)} during the fall, "
+        f"{words.rate_text(before)} before: they may share a link, or an array was rebuilt"
     )
 
 
@@ -139,10 +137,13 @@ def link(case: Case) -> Evidence | None:
     before, during = carries
     low, high = NEAR_LINK
     if during < 0.9 * before and case.drop.during <= high * during:
-        return "retrained", f"the PCIe link went from {rate_text(before)} to {rate_text(during)}"
+        return (
+            "retrained",
+            f"the PCIe link went from {words.rate_text(before)} to {words.rate_text(during)}",
+        )
     if low * during <= case.drop.during <= high * during:
-        return "at-its-ceiling", f"the link carries no more than {rate_text(during)}"
-    return "free", f"the link carries {rate_text(during)}, as before"
+        return "at-its-ceiling", f"the link carries no more than {words.rate_text(during)}"
+    return "free", f"the link carries {words.rate_text(during)}, as before"
 
 
 def waits(case: Case) -> Evidence | None:
@@ -157,14 +158,14 @@ def waits(case: Case) -> Evidence | None:
         return None
     here, there = (share.item() for share in full)
     here_text, there_text = (
-        f"{number_text(share * (view.step.iodepth or 0), 2)} of {view.step.iodepth}"
+        f"{words.number_text(share * (view.step.iodepth or 0), 2)} of {view.step.iodepth}"
         for share, view in ((here, case.view), (there, partner.view))
     )
     in_flight = f"{here_text} I/Os in flight here, {there_text} there"
     their_drop = partner.cause_between(start_s, end_s)
     same = f"the {partner.role} did not fall on its own"
     if their_drop is not None:
-        depth = share_text(their_drop[0].depth)
+        depth = words.share_text(their_drop[0].depth)
         same = f"the {partner.role} fell at the same time, by {depth}"
     if there - here >= MIN_DIFFERENCE:
         if their_drop is not None and their_drop[1] not in ("unknown", "limited-by-host"):
@@ -219,8 +220,8 @@ def _sizes(case: Case) -> Evidence | None:
     if max(before_kib / during_kib, during_kib / before_kib) < OTHER_SIZE:
         return None
     return "other-load", (
-        f"the load changed: its I/Os were {amount_text(before_kib, 'KiB')} before, "
-        f"and {amount_text(during_kib, 'KiB')} during the fall"
+        f"the load changed: its I/Os were {words.amount_text(before_kib, 'KiB')} before, "
+        f"and {words.amount_text(during_kib, 'KiB')} during the fall"
     )
 
 
@@ -246,8 +247,8 @@ def _in_flight(case: Case) -> Evidence | None:
         return None
     share = math.log(before / during) / lost
     said = (
-        f"{number_text(before, 2)} I/Os were in flight before, "
-        f"{number_text(during, 2)} during the fall"
+        f"{words.number_text(before, 2)} I/Os were in flight before, "
+        f"{words.number_text(during, 2)} during the fall"
     )
     if share >= MIN_EXPLAINED:
         return "fewer", f"{said}, each answered about as fast: the load asked for less"
@@ -287,7 +288,10 @@ def _idling(case: Case) -> Evidence | None:
     before, during = (float(np.median(each)) for each in shares)
     if before >= BUSY_PCT and (waited := _stood_still(case)) is not None:
         return waited
-    busy = f"busy {percent_text(before)} of the time before, {percent_text(during)} during the fall"
+    busy = (
+        f"busy {words.percent_text(before)} of the time before, {words.percent_text(during)} during"
+        " the fall"
+    )
     if min(before, during) >= BUSY_PCT:
         return "as-many", f"the drive was as busy as before: {busy}"
     if before >= BUSY_PCT and during <= IDLES_PCT:
@@ -310,7 +314,7 @@ def _stood_still(case: Case) -> Evidence | None:
     still_s = float(each_s[idle].sum())
     return (
         "stood-still",
-        f"it stood still for {seconds_text(still_s)}, and was asked for nothing then",
+        f"it stood still for {words.seconds_text(still_s)}, and was asked for nothing then",
     )
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heatsoak import words
 from heatsoak.analysis.cause.case import Case, Evidence
 from heatsoak.analysis.series import Array
 from heatsoak.analysis.view import SensorTrack
-from heatsoak.words import kelvin_text, seconds_text, temps_text
 
 #: Falls within this much of each other started at the same temperature.
 SAME_K = 2.0
@@ -58,18 +58,21 @@ def turning_points(case: Case) -> Evidence | None:
     spread_k = float(np.ptp(found.fall_c))
     start_c = float(np.min(temp.between(0.0, found.falls_s[0]), initial=found.fall_c[0]))
     times = len(found.falls_s)
-    said = f"it fell {times} times, at {temps_text(found.fall_c)}"
-    said += f", and rose again at {temps_text(found.rise_c)}"
+    said = f"it fell {times} times, at {words.temps_text(found.fall_c)}"
+    said += f", and rose again at {words.temps_text(found.rise_c)}"
     is_from_cold = found.fall_c[0] - start_c >= WARMED_K
     is_unlike = full_s[0] >= MIN_FIRST_RATIO * np.median(full_s[1:])
     if spread_k <= SAME_K and swing_k >= COOLED_K and is_from_cold and is_unlike:
-        return "at-one-temperature", f"{said}, the first after {seconds_text(full_s[0])}"
+        return "at-one-temperature", f"{said}, the first after {words.seconds_text(full_s[0])}"
     if swing_k >= STILL_K:
         return None
     expected_k = _expected_k(case, found)
     if expected_k < EXPECTED_K:
         return None  # it would not show
-    said += f"; given how fast it had warmed, throttling would move it by {kelvin_text(expected_k)}"
+    said += (
+        "; given how fast it had warmed, throttling would move it by "
+        f"{words.kelvin_text(expected_k)}"
+    )
     return "without-heat", said
 
 

@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 
+from heatsoak import words
+from heatsoak.analysis import definitions
 from heatsoak.analysis.cause.case import Case, Evidence, moving_c
 from heatsoak.analysis.cause.evidence.temperature import CLEARLY_K
-from heatsoak.analysis.definitions import HELD_WITHIN_K, MIN_THROTTLING_C, SAME_ONSET_RATIO
 from heatsoak.analysis.likeness import alike, like_runs
 from heatsoak.analysis.series import spans_of
 from heatsoak.analysis.view import RESTED_S, StepView, other_cooling
-from heatsoak.words import seconds_text, share_text, temp_text
 
 #: Onsets that differ by more than this factor have moved; falls from such levels are not the same.
 MOVED = 1.3
@@ -36,11 +36,11 @@ def cooling(case: Case) -> Evidence | None:
             if max(levels := (view.drops[0].before, case.drop.before)) > MOVED * min(levels):
                 continue
             there_s = view.drops[0].onset_s
-            said = f"with {other.text} it fell after {seconds_text(there_s)}"
-            said += f", here after {seconds_text(here_s)}"
+            said = f"with {other.text} it fell after {words.seconds_text(there_s)}"
+            said += f", here after {words.seconds_text(here_s)}"
         elif view.duration_s > MOVED * here_s:
             there_s = view.duration_s
-            said = f"with {other.text} it did not fall in {seconds_text(there_s)}"
+            said = f"with {other.text} it did not fall in {words.seconds_text(there_s)}"
         else:
             continue
         later = (there_s + 1) / (here_s + 1)
@@ -49,7 +49,7 @@ def cooling(case: Case) -> Evidence | None:
             # at another temperature it is no governor's limit that was met later
             if is_as_hot(case, view) and (moved is None or ratio > moved[0]):
                 moved = (ratio, said)
-        elif ratio <= SAME_ONSET_RATIO:
+        elif ratio <= definitions.SAME_ONSET_RATIO:
             stayed = said
     if moved is not None:
         return "moved", f"the onset moves with the cooling: {moved[1]}"
@@ -87,7 +87,7 @@ def at_once(case: Case) -> Evidence | None:
         return "back", f"'{view.step.name}' started at once, at full speed again"
     if back <= MAX_STILL_SLOW:
         return "slow", f"'{view.step.name}' started at once, as slow as before"
-    back_text = f"with {share_text(back)} of the loss recovered"
+    back_text = f"with {words.share_text(back)} of the loss recovered"
     return "partly", f"'{view.step.name}' started at once, {back_text}"
 
 
@@ -99,13 +99,13 @@ def after_a_rest(case: Case) -> Evidence | None:
         return None
     rest_s = view.course.rest_before_s(view.start_s)
     start_c = view.temp.at(0.0)
-    how = f"after {seconds_text(rest_s)} without load"
-    warm = "" if start_c is None else f" at {temp_text(start_c)}"
+    how = f"after {words.seconds_text(rest_s)} without load"
+    warm = "" if start_c is None else f" at {words.temp_text(start_c)}"
     warmer_k = _warmer_k(case, view)
     is_cooler = warmer_k is not None and warmer_k <= -COOLER_K
     # a governor may hold on until the drive has cooled far below where it began
-    is_cool = start_c is not None and start_c < MIN_THROTTLING_C
-    is_as_hot = warmer_k is not None and warmer_k >= -HELD_WITHIN_K
+    is_cool = start_c is not None and start_c < definitions.MIN_THROTTLING_C
+    is_as_hot = warmer_k is not None and warmer_k >= -definitions.HELD_WITHIN_K
     said = f"'{view.step.name}' started {how}{warm}"
     if back >= MIN_RECOVERED:
         seen = "back-as-hot" if is_as_hot else "back-cooler" if is_cooler else "back"
@@ -113,7 +113,7 @@ def after_a_rest(case: Case) -> Evidence | None:
     if back <= MAX_STILL_SLOW:
         seen = "slow-though-cooler" if is_cooler and is_cool else "slow"
         return seen, f"{said}, as slow as before"
-    return "partly", f"{said}, with {share_text(back)} of the loss recovered"
+    return "partly", f"{said}, with {words.share_text(back)} of the loss recovered"
 
 
 def again(case: Case) -> Evidence | None:
@@ -130,10 +130,13 @@ def again(case: Case) -> Evidence | None:
             if _alike_in_time(drop.onset_s, case.drop.onset_s) and (
                 abs(drop.depth - case.drop.depth) <= ALIKE_DEPTH
             ):
-                when = f"after {seconds_text(drop.onset_s)}"
+                when = f"after {words.seconds_text(drop.onset_s)}"
                 return "alike", f"'{view.step.name}' fell in the same way, {when}"
         if not view.drops and view.duration_s > LONGER * (case.drop.onset_s + START_S):
-            return "not", f"'{view.step.name}' did not fall in {seconds_text(view.duration_s)}"
+            return (
+                "not",
+                f"'{view.step.name}' did not fall in {words.seconds_text(view.duration_s)}",
+            )
     return None
 
 
@@ -144,9 +147,12 @@ def _when_cooler(case: Case) -> Evidence | None:
         there_c, back_c = temp.at(drop.onset_s), temp.at(drop.back_s)
         if not drop.recovered or there_c is None or back_c is None or case.onset_c is None:
             continue
-        if there_c > case.onset_c - CLEARLY_K or back_c < there_c - HELD_WITHIN_K:
+        if there_c > case.onset_c - CLEARLY_K or back_c < there_c - definitions.HELD_WITHIN_K:
             continue
-        when = f"at {temp_text(there_c)}, after {seconds_text(drop.onset_s)}, and recovered"
+        when = (
+            f"at {words.temp_text(there_c)}, after {words.seconds_text(drop.onset_s)}, and "
+            "recovered"
+        )
         if abs(drop.depth - case.drop.depth) <= ALIKE_DEPTH / 3:
             return "when-cooler", f"it fell as far {when}"
         found = "another-when-cooler", f"it fell {when}: something else than heat slows it too"
@@ -174,8 +180,8 @@ def as_slow_when_cooler(case: Case) -> Evidence | None:
     if held_s < HELD_S:
         return None
     if float(np.median(series.values[is_cooler])) <= (1 + SAME_RATE) * drop.during:
-        below = temp_text(case.onset_c - CLEARLY_K)
-        return "as-slow", f"it was no faster below {below}, for {seconds_text(held_s)} before"
+        below = words.temp_text(case.onset_c - CLEARLY_K)
+        return "as-slow", f"it was no faster below {below}, for {words.seconds_text(held_s)} before"
     # of a shallow fall, far nearer to it than to full speed
     is_same = np.abs(series.values / drop.during - 1) <= min(SAME_RATE, drop.depth / 4)
     for first, end in spans_of(is_cooler & is_same):
@@ -184,8 +190,8 @@ def as_slow_when_cooler(case: Case) -> Evidence | None:
             temp_c[[first, end - 1]],
         )
         if same_s >= HELD_S and end_c >= begin_c:
-            seen = f"it ran at that rate for {seconds_text(same_s)} before"
-            return "as-slow", f"{seen}, from {temp_text(begin_c)} to {temp_text(end_c)}"
+            seen = f"it ran at that rate for {words.seconds_text(same_s)} before"
+            return "as-slow", f"{seen}, from {words.temp_text(begin_c)} to {words.temp_text(end_c)}"
     return None
 
 
@@ -202,7 +208,7 @@ def after_a_purge(case: Case) -> Evidence | None:
         if back is None:
             continue
         warmer_k = _warmer_k(case, view)
-        is_as_hot = warmer_k is not None and warmer_k >= -HELD_WITHIN_K
+        is_as_hot = warmer_k is not None and warmer_k >= -definitions.HELD_WITHIN_K
         warm = ", as hot as before" if is_as_hot else ""
         if back >= MIN_RECOVERED:
             seen = "back-as-hot" if is_as_hot else "back"

@@ -3,6 +3,7 @@ writes fall, and after how many bytes."""
 
 import numpy as np
 
+from heatsoak import words
 from heatsoak.analysis.cause.case import AT_ONCE_S, EVEN, Case, Evidence, is_at_full_speed
 from heatsoak.analysis.cause.evidence import temperature
 from heatsoak.analysis.cause.evidence.repeats import ALIKE_DEPTH, is_as_hot
@@ -10,7 +11,6 @@ from heatsoak.analysis.definitions import HELD_WITHIN_K
 from heatsoak.analysis.likeness import alike
 from heatsoak.analysis.view import StepView
 from heatsoak.units import GB, MB
-from heatsoak.words import amount_text, seconds_text, share_text, temp_text
 
 #: A drop that lasts this long had time to end.
 LONG_S = 60.0
@@ -37,10 +37,10 @@ def shape(case: Case) -> Evidence | None:
     """A step, a slide, or a cycle with its period."""
     drop = case.drop
     if drop.shape == "cycle":
-        period = "" if drop.period_s is None else f" every {seconds_text(drop.period_s)}"
+        period = "" if drop.period_s is None else f" every {words.seconds_text(drop.period_s)}"
         return "cycle", f"it oscillates between levels{period}, as under a governor"
     if drop.shape == "slide":
-        over = f" over {seconds_text(drop.fall_s)}" if drop.fall_s >= 1 else ""
+        over = f" over {words.seconds_text(drop.fall_s)}" if drop.fall_s >= 1 else ""
         found = temperature.course(case)
         if found is not None and found[0] == "stopped":
             why = "once the temperature reached the level that it then held"
@@ -50,7 +50,7 @@ def shape(case: Case) -> Evidence | None:
     if drop.onset_s + drop.fall_s > case.own_end_s - sampling_s and case.own_end_s < drop.end_s:
         return None  # the level between two falls is no part of either
     kind = next((name for name, most_s in FALLS_S if drop.fall_s <= most_s + sampling_s), "slow")
-    took = seconds_text(max(drop.fall_s, sampling_s))
+    took = words.seconds_text(max(drop.fall_s, sampling_s))
     return kind, f"it fell {_HOW[kind]}: 90 % of it took {took}"
 
 
@@ -58,7 +58,7 @@ def depth(case: Case) -> Evidence:
     """How much was lost: garbage collection takes most of it, a governor a part or nearly all."""
     lost = case.drop.depth
     seen = next((name for name, below in LOST if lost < below), "nearly-all")
-    return seen, f"it lost {share_text(lost)} of its speed"
+    return seen, f"it lost {words.share_text(lost)} of its speed"
 
 
 def ratio(case: Case) -> Evidence | None:
@@ -75,7 +75,7 @@ def ratio(case: Case) -> Evidence | None:
         return None
     how = "evenly" if during < EVEN else "as evenly as before"
     why = "as when a PCIe link loses half its lanes or a generation"
-    return "halved", f"{share_text(kept)} was left, {how}, {why}"
+    return "halved", f"{words.share_text(kept)} was left, {how}, {why}"
 
 
 #: No governor lets a drive do so much more than before it fell.
@@ -87,22 +87,25 @@ def end(case: Case) -> Evidence | None:
     if case.drop.oscillates:
         return None
     if case.drop.recovered:
-        said = f"it ended on its own after {seconds_text(case.length_s)}, under the same load"
+        said = f"it ended on its own after {words.seconds_text(case.length_s)}, under the same load"
         back_s = case.drop.back_s
         after = case.view.throughput.mean(back_s, back_s + LONG_S)
         temps_c = case.view.temp.between(back_s, back_s + LONG_S).tolist()
         is_as_hot = case.onset_c is not None and max(temps_c, default=-273.0) >= case.onset_c
         if is_as_hot and after > FASTER * case.drop.before:
-            more = share_text(after / case.drop.before - 1)
+            more = words.share_text(after / case.drop.before - 1)
             return "faster-than-before", f"{said}, and went on {more} faster than before"
         return "by-itself", said
     left_s = case.view.throughput.duration_s - case.drop.end_s
     # a deeper fall may have ended it
     if case.length_s >= LONG_S and left_s < LONG_S:
-        length = seconds_text(case.length_s)
+        length = words.seconds_text(case.length_s)
         if case.view.lasting_drop is case.drop or left_s < 1:
             return "lasted", f"it lasted to the end, {length}"
-        return "lasted", f"it lasted {length}, until {seconds_text(left_s)} before the step's end"
+        return (
+            "lasted",
+            f"it lasted {length}, until {words.seconds_text(left_s)} before the step's end",
+        )
     return None
 
 
@@ -113,7 +116,7 @@ def unrest(case: Case) -> Evidence | None:
     during = _scatter(series.between(case.settled_s, drop.end_s).values)
     if before is None or during is None or drop.oscillates:
         return None
-    shares = f"{share_text(during)} from sample to sample, {share_text(before)} before"
+    shares = f"{words.share_text(during)} from sample to sample, {words.share_text(before)} before"
     if during > WILDER * max(before, 0.005):
         return "wilder", f"it scatters more: {shares}"
     return "alike", f"it scatters as before: {shares}"
@@ -133,7 +136,10 @@ def power(case: Case) -> Evidence | None:
     if powers is None or powers[0] <= 0:
         return None
     kept, rate = powers[1] / powers[0], case.drop.during / case.drop.before
-    said = f"power went from {amount_text(powers[0], 'W')} to {amount_text(powers[1], 'W')}"
+    said = (
+        f"power went from {words.amount_text(powers[0], 'W')} to "
+        f"{words.amount_text(powers[1], 'W')}"
+    )
     if kept - rate >= SPENT_INSIDE:
         return "kept", f"{said}: the drive was busy with internal work"
     return "fell", f"{said}, with the rate"
@@ -160,7 +166,7 @@ def load(case: Case) -> Evidence | None:
     if rw:
         return "sequential-writes", "sequential writes use up a cache, seldom spare area"
     size_kib = _request_kib(case)
-    writes = f"writes of {amount_text(size_kib, 'KiB', 2)}"
+    writes = f"writes of {words.amount_text(size_kib, 'KiB', 2)}"
     if size_kib <= SMALL_KIB:
         return "small-writes", f"{writes}, as random ones are: those use up spare area"
     if size_kib >= LARGE_KIB:
@@ -213,15 +219,18 @@ def reads_beside(case: Case) -> Evidence | None:
         left = view.level / fastest
         # what takes most of the writes and little of the reads need not be one thing
         if not is_at_full_speed(view, steps) and case.drop.depth <= 1 - left + FAR_DEEPER:
-            return "slow-too", (
-                f"reads were slower too: '{view.step.name}' started at {share_text(left)} of the "
-                "speed of the same reads"
+            return (
+                "slow-too",
+                (
+                    f"reads were slower too: '{view.step.name}' started at {words.share_text(left)}"
+                    " of the speed of the same reads"
+                ),
             )
     held = [view for view in steps if not view.drops and not _may_be_slowed(view, steps)]
     for view in held:
         top_c = max(view.temp.values, default=None)
         if top_c is not None and case.onset_c is not None and top_c >= case.onset_c - HELD_WITHIN_K:
-            where = f"at {temp_text(top_c)}, in '{view.step.name}'"
+            where = f"at {words.temp_text(top_c)}, in '{view.step.name}'"
             return "held-as-hot", f"reads kept their speed {where}"
     return ("held", f"reads kept their speed, in '{held[0].step.name}'") if held else None
 
@@ -236,7 +245,10 @@ def depth_beside_reads(case: Case) -> Evidence | None:
     depth, view = max(fell, key=lambda pair: pair[0])
     if case.drop.depth <= depth + FAR_DEEPER:
         return None
-    lost = f"it lost {share_text(case.drop.depth)}, and no read more than {share_text(depth)}"
+    lost = (
+        f"it lost {words.share_text(case.drop.depth)}, and no read more than "
+        f"{words.share_text(depth)}"
+    )
     return "far-deeper", (
         f"{lost} ('{view.step.name}'): an exhausted cache or spare area hits writes alone"
     )
@@ -287,8 +299,8 @@ def against_capacity(case: Case) -> Evidence | None:
     written_gb = here_gb + case.view.written_before_gb
     share = written_gb / course.drive_gb
     said = (
-        f"{amount_text(written_gb, 'GB')} had been written to a drive of "
-        f"{amount_text(course.drive_gb, 'GB')}"
+        f"{words.amount_text(written_gb, 'GB')} had been written to a drive of "
+        f"{words.amount_text(course.drive_gb, 'GB')}"
     )
     is_known = course.last_purge_s(case.view.start_s) is not None
     if is_known and FILLED <= share <= BRIM:
@@ -311,8 +323,10 @@ def too_much_for_a_cache(case: Case) -> Evidence | None:
     most_gb = MOST_CACHED_GB if drive_gb is None else MOST_CACHED * drive_gb
     if here_gb is None or here_gb <= most_gb or case.index > 0 or not case.view.step.writes:
         return None
-    of = "" if drive_gb is None else f" of {amount_text(drive_gb, 'GB')}"
-    text = f"it had written {amount_text(here_gb, 'GB')} at full speed: no cache of a drive{of}"
+    of = "" if drive_gb is None else f" of {words.amount_text(drive_gb, 'GB')}"
+    text = (
+        f"it had written {words.amount_text(here_gb, 'GB')} at full speed: no cache of a drive{of}"
+    )
     return "too-small", f"{text} holds as much"
 
 
@@ -325,8 +339,8 @@ def known_cache(case: Case) -> Evidence | None:
     if _apart(here_gb, cache_gb) > SAME:
         return None
     return "full", (
-        f"{amount_text(here_gb, 'GB')} had been written, and the cache of such drives holds "
-        f"{amount_text(cache_gb, 'GB')} (catalog: {known.drive.id})"
+        f"{words.amount_text(here_gb, 'GB')} had been written, and the cache of such drives holds "
+        f"{words.amount_text(cache_gb, 'GB')} (catalog: {known.drive.id})"
     )
 
 
@@ -345,7 +359,7 @@ def repeats(case: Case) -> Evidence | None:
         bytes_apart = _apart(here_gb, there_gb)
         time_apart = _apart(case.drop.onset_s, drops[0].onset_s)
         here, there = (
-            f"{amount_text(written_gb, 'GB')} and {seconds_text(onset_s)}"
+            f"{words.amount_text(written_gb, 'GB')} and {words.seconds_text(onset_s)}"
             for written_gb, onset_s in ((here_gb, case.drop.onset_s), (there_gb, drops[0].onset_s))
         )
         said = f"'{view.step.name}' fell after {there}, here after {here}"
@@ -356,7 +370,7 @@ def repeats(case: Case) -> Evidence | None:
         if bytes_apart <= SAME and time_apart <= SAME:
             if not is_as_hot(case, view):
                 there_c, here_c = view.temp.at(drops[0].onset_s) or 0.0, case.onset_c or 0.0
-                at = f"at {temp_text(there_c)}, here at {temp_text(here_c)}"
+                at = f"at {words.temp_text(there_c)}, here at {words.temp_text(here_c)}"
                 return "at-any-temperature", f"it repeats: {said}; {at}"
             return "both", f"it repeats: {said}"
         if bytes_apart >= OTHER and time_apart >= OTHER:

@@ -5,14 +5,14 @@ from itertools import pairwise
 
 import numpy as np
 
+from heatsoak import words
 from heatsoak.analysis.cause.case import Case, Evidence, is_at_full_speed
-from heatsoak.analysis.cause.evidence.counters import LATE_S, SLACK_S, counted_it, counter_columns
+from heatsoak.analysis.cause.evidence import counters
 from heatsoak.analysis.definitions import MIN_RISE_K, MIN_THROTTLING_C
 from heatsoak.analysis.sensors.flaws import locked_up_at
 from heatsoak.analysis.series import TIME_CONSTANTS_S, Array, lagged, resampled
 from heatsoak.analysis.view import SensorTrack, StepView
 from heatsoak.recording.columns import TEMPERATURES, is_of_drive
-from heatsoak.words import kelvin_text, seconds_text, share_text, temp_text, temps_text
 
 #: At these temperatures most, many, some and few drives throttle; below, hardly any.
 GRADES = (("very-hot", 75.0), ("hot", 65.0), ("warm", 60.0), ("lukewarm", MIN_THROTTLING_C))
@@ -49,8 +49,8 @@ def locked_up(case: Case) -> Evidence | None:
             continue
         before, after = track.t_s[at - 1 : at + 1]
         # loggers ask a sensor more seldom than they write it down
-        if before - LATE_S <= case.drop.onset_s <= after + LATE_S:
-            hot = temp_text(track.values[at])
+        if before - counters.LATE_S <= case.drop.onset_s <= after + counters.LATE_S:
+            hot = words.temp_text(track.values[at])
             return "locked-up", f"its sensor jumped to {hot} just then and has not moved since"
     return None
 
@@ -60,7 +60,7 @@ def at_onset(case: Case) -> Evidence | None:
     if case.onset_c is None:
         return None
     seen = next((grade for grade, from_c in GRADES if case.onset_c >= from_c), "cool")
-    return seen, f"it was at {temp_text(case.onset_c)} when it fell"
+    return seen, f"it was at {words.temp_text(case.onset_c)} when it fell"
 
 
 def course(case: Case) -> Evidence | None:
@@ -75,15 +75,15 @@ def course(case: Case) -> Evidence | None:
         late_c = float(np.max(case.view.temp.between(half_s, case.drop.end_s)))
         then = "then at most"
     start_c = float(np.min(case.view.temp.between(0.0, case.drop.onset_s), initial=onset_c))
-    path = f"from {temp_text(start_c)} to {temp_text(onset_c)} at the onset"
-    path += f", {then} {temp_text(late_c)}"
+    path = f"from {words.temp_text(start_c)} to {words.temp_text(onset_c)} at the onset"
+    path += f", {then} {words.temp_text(late_c)}"
     more_k = late_c - onset_c
     to_come_k = min(LAG_S * max(_slope_k_s(case) or 0.0, 0.0), MAX_LAG_K)
 
     def seen(what: str, text: str) -> Evidence:
         return what, f"{text}: {path}"
 
-    if more_k <= -NEAR_ONSET_K and counted_it(case):
+    if more_k <= -NEAR_ONSET_K and counters.counted_it(case):
         # a governor with much hysteresis throttles more than it needs to
         return seen("cooled-counted", "the drive cooled while it counted its throttling")
     if more_k <= -FAR_K:
@@ -111,7 +111,10 @@ def recovery(case: Case) -> Evidence | None:
     if len(within) < MIN_READINGS:
         return None
     coolest_c = float(np.min(within[len(within) // 2 :]))
-    said = f"it fell at {temp_text(onset_c)} and was back at full speed at {temp_text(coolest_c)}"
+    said = (
+        f"it fell at {words.temp_text(onset_c)} and was back at full speed at "
+        f"{words.temp_text(coolest_c)}"
+    )
     return "cooler" if coolest_c <= onset_c - CHANGES_K else "as-hot", said
 
 
@@ -121,11 +124,11 @@ def bend(case: Case) -> Evidence | None:
     if change_k is None:
         return None
     length_s = _length_before_s(case)
-    span = f"in the {seconds_text(length_s)} before the onset"
+    span = f"in the {words.seconds_text(length_s)} before the onset"
     if change_k >= CHANGES_K:
-        return "rising", f"the temperature was rising, by {kelvin_text(change_k)} {span}"
+        return "rising", f"the temperature was rising, by {words.kelvin_text(change_k)} {span}"
     if change_k <= -CHANGES_K:
-        return "falling", f"the temperature was falling, by {kelvin_text(-change_k)} {span}"
+        return "falling", f"the temperature was falling, by {words.kelvin_text(-change_k)} {span}"
     if length_s >= 2 * MIN_BEND_S:
         return "level", f"the temperature was level {span}"
     return None
@@ -167,8 +170,8 @@ def hotter_at_full_speed(case: Case) -> Evidence | None:
             best = (temp_c, view.step.name)
     if best is None or best[0] < case.onset_c + CLEARLY_K:
         return None
-    fast = f"it ran at full speed at {temp_text(best[0])} ('{best[1]}')"
-    return "hotter", f"{fast}, but fell at {temp_text(case.onset_c)}"
+    fast = f"it ran at full speed at {words.temp_text(best[0])} ('{best[1]}')"
+    return "hotter", f"{fast}, but fell at {words.temp_text(case.onset_c)}"
 
 
 def _hottest_at_full_speed(view: StepView) -> float | None:
@@ -206,7 +209,7 @@ def same_at_each_onset(case: Case) -> Evidence | None:
         return None
     other_c, name = max(onsets, key=lambda onset: abs(onset[0] - here_c))
     apart_k = abs(other_c - here_c)
-    said = f"'{name}' fell at {temp_text(other_c)}, this one at {temp_text(here_c)}"
+    said = f"'{name}' fell at {words.temp_text(other_c)}, this one at {words.temp_text(here_c)}"
     if apart_k <= NEAR_ONSET_K:
         return "same", f"the same temperature at each onset: {said}"
     if apart_k >= 2 * NEAR_ONSET_K:
@@ -236,12 +239,12 @@ def follows(case: Case) -> Evidence | None:
         return None
     t_s, rates, temps_c = compared
     moved, moved_k = float(np.ptp(rates)), float(np.ptp(temps_c))
-    span = f"while it was slow, the temperature varied by {kelvin_text(moved_k)}"
+    span = f"while it was slow, the temperature varied by {words.kelvin_text(moved_k)}"
     if moved < CONSTANT:
         if moved_k >= MOVES_K:
             return "regardless", f"{span}, and the rate stayed the same"
         return "both-still", f"{span}, and the rate stayed the same too"
-    rate = f"the rate by {share_text(moved)} of the level before"
+    rate = f"the rate by {words.share_text(moved)} of the level before"
     if moved_k < STILL_K:
         return "rate-alone", f"{span} only, {rate}"
     with_temp, with_time = _correlation(temps_c, rates), _correlation(t_s, rates)
@@ -310,16 +313,16 @@ def balance(case: Case) -> Evidence | None:
     late_c = case.late_c
     if half_c is None or before_c is None or late_c is None:
         return None
-    there = f"{temps_text((half_c, before_c))} for {seconds_text(settled_s)}"
+    there = f"{words.temps_text((half_c, before_c))} for {words.seconds_text(settled_s)}"
     said = f"it had been at {there} when it fell again"
     if abs(before_c - half_c) > UNMOVED_K:
         return None
     if abs(late_c - before_c) <= UNMOVED_K:
-        less = f"though it did {share_text(drop.depth)} less"
-        return "as-hot", f"{said}, and stayed at {temp_text(late_c)}, {less}"
+        less = f"though it did {words.share_text(drop.depth)} less"
+        return "as-hot", f"{said}, and stayed at {words.temp_text(late_c)}, {less}"
     if late_c < before_c:
-        return "cooler", f"{said}, and cooled to {temp_text(late_c)}"
-    return "hotter", f"{said}, and rose to {temp_text(late_c)}"
+        return "cooler", f"{said}, and cooled to {words.temp_text(late_c)}"
+    return "hotter", f"{said}, and rose to {words.temp_text(late_c)}"
 
 
 def _period_s(case: Case) -> float:
@@ -336,11 +339,11 @@ def _at(temp: SensorTrack, t_s: float, period_s: float) -> float | None:
 
 def _counted_again(case: Case) -> bool:
     """Whether the drive counted at the onset that it started to throttle, or to throttle harder."""
-    for name in counter_columns(case.view):
+    for name in counters.counter_columns(case.view):
         if name.startswith("throttle_count."):
             before, after = (
                 case.view.track(name).at(case.drop.onset_s + late_s)
-                for late_s in (-SLACK_S, LATE_S)
+                for late_s in (-counters.SLACK_S, counters.LATE_S)
             )
             if before is not None and after is not None and after > before:
                 return True

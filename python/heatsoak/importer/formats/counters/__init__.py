@@ -13,19 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from heatsoak.importer.formats import Format
-from heatsoak.importer.formats.counters.documents import (
-    CHIP,
-    CONVERTED,
-    DRIVES,
-    NVME,
-    SMARTCTL,
-    Tables,
-    begin_chip,
-    is_record,
-    take_chip_part,
-    take_documents,
-    take_record,
-)
+from heatsoak.importer.formats.counters import documents
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.numbers import count_of
 from heatsoak.importer.reading_logs import history_log, logs_of_readings
@@ -71,7 +59,7 @@ _FEATURE = re.compile(
 _SECTOR = re.compile(r"\s*(\d{3,5}) bytes")
 
 
-def _take_text(readings: Readings, tables: Tables) -> None:
+def _take_text(readings: Readings, tables: documents.Tables) -> None:
     listed: list[str] = []
     for number, line in _lines(readings.source):
         key, colon, text = line.partition(":")
@@ -105,7 +93,7 @@ def _lines(source: Source) -> Iterator[tuple[int, str]]:
         yield number, without_escapes(line)[:_MAX_LINE]
 
 
-def _begin(readings: Readings, tables: Tables, head: re.Match[str]) -> None:
+def _begin(readings: Readings, tables: documents.Tables, head: re.Match[str]) -> None:
     if head["version"] is not None:
         tables.begin()
         readings.stamped(head["time"])
@@ -116,7 +104,9 @@ def _begin(readings: Readings, tables: Tables, head: re.Match[str]) -> None:
         readings.stamped(head["before"] or "")
 
 
-def _take_field(readings: Readings, tables: Tables, key: str, text: str, line: int) -> bool:
+def _take_field(
+    readings: Readings, tables: documents.Tables, key: str, text: str, line: int
+) -> bool:
     if key == "local time is":
         readings.current.stamp = stamp_in(text) or readings.current.stamp
     elif key == "temperature logging interval":
@@ -144,7 +134,7 @@ _SMARTD = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d);((?:\s*[\w-]+;[\d;-]+)+)
 _LOGGED = re.compile(r"\b(19[04]);\d+;(\d+);|(?<=\s)(?:temperature);(\d+);", re.ASCII | re.I)
 
 
-def _take_smartd(readings: Readings, _tables: Tables) -> None:
+def _take_smartd(readings: Readings, _tables: documents.Tables) -> None:
     """Take the temperatures of smartd's log: what else it has differs between vendors."""
     for _, line in readings.source.kept_lines():
         if (match := _SMARTD.match(line)) is None:
@@ -167,25 +157,25 @@ _PART = re.compile(r"temp\d{1,2}_([a-z_]{1,20})")
 _LIMIT = re.compile(r"\b(high|crit)\s*=\s*([^,)]{1,20})")
 
 
-def _take_sensors(readings: Readings, _tables: Tables) -> None:
+def _take_sensors(readings: Readings, _tables: documents.Tables) -> None:
     """Take the drives among lm-sensors' chips, of `sensors` and of `sensors -u`."""
     kind, label = "", ""
     for _, line in _lines(readings.source):
         text = line.strip()
         key, colon, rest = text.partition(":")
-        if (chip := CHIP.fullmatch(text)) is not None:
-            kind = begin_chip(readings, chip)
+        if (chip := documents.CHIP.fullmatch(text)) is not None:
+            kind = documents.begin_chip(readings, chip)
         elif not text or not kind or _OF_A_CHIP.match(text) is None:
             kind = ""
             readings.line(text)
-        elif kind in DRIVES and (part := _PART.fullmatch(key)) is not None:
-            take_chip_part(readings, label, part[1], rest)
-        elif kind in DRIVES:
+        elif kind in documents.DRIVES and (part := _PART.fullmatch(key)) is not None:
+            documents.take_chip_part(readings, label, part[1], rest)
+        elif kind in documents.DRIVES:
             label = key if colon else label
             if rest:
                 readings.take(plain(label), rest.partition("(")[0])
             for name, limit in _LIMIT.findall(text):
-                take_chip_part(readings, label, name, limit)
+                documents.take_chip_part(readings, label, name, limit)
 
 
 # --- PowerShell: Get-PhysicalDisk | Get-StorageReliabilityCounter ---
@@ -194,7 +184,7 @@ _PAIR = re.compile(r"\s{0,40}([A-Za-z]\w{1,40})\s*: ?(.*)")
 _RULE = re.compile(r"-{2,}(?: +-{2,})+\s*")
 
 
-def _take_windows(readings: Readings, _tables: Tables) -> None:
+def _take_windows(readings: Readings, _tables: documents.Tables) -> None:
     """Take records as a table below a rule of dashes, or as a list with a line for each value."""
     record: dict[str, str] = {}
     names: list[str] = []
@@ -202,17 +192,17 @@ def _take_windows(readings: Readings, _tables: Tables) -> None:
     for _, line in _lines(readings.source):
         pair = _PAIR.match(line)
         if rule and line.strip():
-            take_record(readings, dict(zip(names, _cells(line, rule), strict=True)))
+            documents.take_record(readings, dict(zip(names, _cells(line, rule), strict=True)))
         elif _RULE.fullmatch(line):
             rule, names = line, list(map(plain, _cells(above, line)))
         elif pair is not None:
             record[plain(pair[1])] = pair[2].strip()
         else:
-            take_record(readings, record)
+            documents.take_record(readings, record)
             record, rule = {}, ""
             readings.line(line)
         above = line
-    take_record(readings, record)
+    documents.take_record(readings, record)
 
 
 def _cells(line: str, rule: str) -> list[str]:
@@ -229,14 +219,14 @@ def _cells(line: str, rule: str) -> list[str]:
 
 #: What stands in the head of a file.
 _MARKS = {
-    "smartctl": rf'^{_HEAD_OF_SMARTCTL}|"(?:{"|".join(SMARTCTL)})"'
+    "smartctl": rf'^{_HEAD_OF_SMARTCTL}|"(?:{"|".join(documents.SMARTCTL)})"'
     r"|^\s{0,4}19[04] \w*Temperature\w*\s+(?:0x|[A-Z-]{6})"
     r"|^Temperature:\s{10,30}\d{1,3} Celsius|^Current Drive Temperature:\s{1,10}\d{1,3} C\b",
     "nvme_smart": r"(?i:Smart Log for NVME device:)|SMART/Health Information Log"
     r"|\btemperature\s{1,40}:\s{0,4}-?\d{1,3} ?\W{0,3}[CF]\b"
-    rf'|\A(?=[\s\S]*"(?i:temperature)")[\s\S]*?"(?:{"|".join(NVME)})"',
-    "lm_sensors": rf"^{CHIP.pattern}\s*\n(?:Adapter:|\S[^\n]{{0,60}}:\s)"
-    rf'|"{CHIP.pattern}"\s*:\s*\{{',
+    rf'|\A(?=[\s\S]*"(?i:temperature)")[\s\S]*?"(?:{"|".join(documents.NVME)})"',
+    "lm_sensors": rf"^{documents.CHIP.pattern}\s*\n(?:Adapter:|\S[^\n]{{0,60}}:\s)"
+    rf'|"{documents.CHIP.pattern}"\s*:\s*\{{',
 }
 _JSON_KEY = re.compile(r'"([^"\n]{1,80})"\s*:')
 
@@ -259,7 +249,7 @@ def _is_windows(source: Source) -> bool:
     listed = [pair[1] for pair in pairs if pair is not None]
     headers = (line.split() for line in lines if "," not in line)
     named = (listed, _JSON_KEY.findall("\n".join(lines)), *headers)
-    return any(is_record(dict.fromkeys(map(plain, names))) for names in named)
+    return any(documents.is_record(dict.fromkeys(map(plain, names))) for names in named)
 
 
 # --- reading ---
@@ -280,14 +270,14 @@ _NO_READING = {
 
 
 def _read(
-    name: str, take: Callable[[Readings, Tables], None], source: Source, options: Options
+    name: str, take: Callable[[Readings, documents.Tables], None], source: Source, options: Options
 ) -> list[Log]:
     readings = Readings(source, options, name)
-    tables = Tables(readings)
+    tables = documents.Tables(readings)
     if name == "nvme_smart" and (pages := _pages_of(source)) is not None:
         _take_pages(readings, pages)
     elif any(_JSON_KEY.search(line) for line in source.head_lines):
-        take_documents(readings, tables)
+        documents.take_documents(readings, tables)
     else:
         take(readings, tables)
     if name in _NO_READING and not readings.count:
@@ -305,7 +295,7 @@ def _read(
 
 
 def _format(
-    name: str, title: str, take: Callable[[Readings, Tables], None], priority: int
+    name: str, title: str, take: Callable[[Readings, documents.Tables], None], priority: int
 ) -> Format:
     return Format(name, title, partial(_has_mark, name), partial(_read, name, take), priority)
 
@@ -361,7 +351,7 @@ def _take_pages(readings: Readings, pages: Iterable[bytes]) -> None:
         readings.value("power_on_h", int.from_bytes(page[128:144], "little"))
     if odd:
         readings.source.remark(f"{odd} pages are not health logs: left out", UNREAD)
-    readings.source.note(CONVERTED)
+    readings.source.note(documents.CONVERTED)
 
 
 def _is_page(page: bytes) -> bool:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from heatsoak.importer.numbers import at, count_of, multiple
+from heatsoak.importer import numbers
 from heatsoak.importer.readings import (
     COUNTED,
     FIELDS,
@@ -71,7 +71,7 @@ class Tables:
         elif (skip := _HISTORY_SKIP.match(line)) is not None:
             self.history.add(*self.history.celsius[-1:] * int(skip[1]))
         elif (found := _STATISTIC.match(line)) is not None and plain(found[2]) in FIELDS:
-            self._statistic(found[2], count_of(found[1]))
+            self._statistic(found[2], numbers.count_of(found[1]))
         elif (processed := _PROCESSED.match(line)) is not None:
             place = f"scsi_error_counter_log/{processed[1]}/gigabytes_processed"
             self._readings.take(place, processed[2], starts=False)
@@ -81,20 +81,20 @@ class Tables:
 
     def take_document(self, value: dict[str, Any], unix_s: float | None) -> None:
         """Take the tables of smartctl's JSON, which was written at `unix_s`."""
-        for page in _rows(at(value, "ata_device_statistics/pages")):
+        for page in _rows(numbers.at(value, "ata_device_statistics/pages")):
             for row in _rows(page.get("table")):
-                self._statistic(str(row.get("name")), count_of(row.get("value")))
-        for row in _rows(at(value, "ata_smart_attributes/table")):
-            raw, number, name = at(row, "raw/string"), row.get("id"), row.get("name")
+                self._statistic(str(row.get("name")), numbers.count_of(row.get("value")))
+        for row in _rows(numbers.at(value, "ata_smart_attributes/table")):
+            raw, number, name = numbers.at(row, "raw/string"), row.get("id"), row.get("name")
             if isinstance(raw, str) and isinstance(number, int) and isinstance(name, str):
                 self._attribute(number, name[:80], raw[:80])
-        history = at(value, "ata_sct_temperature_history")
-        if isinstance(table := at(history, "table"), list):
+        history = numbers.at(value, "ata_sct_temperature_history")
+        if isinstance(table := numbers.at(history, "table"), list):
             self.history = TemperatureHistory.every(
-                count_of(at(history, "logging_interval_minutes"))
+                numbers.count_of(numbers.at(history, "logging_interval_minutes"))
             )
             for item in table:
-                self.history.add(math.nan if (known := count_of(item)) is None else known)
+                self.history.add(math.nan if (known := numbers.count_of(item)) is None else known)
             self.history.end_unix_s = unix_s
 
     def _statistic(self, name: str, value: float | None) -> None:
@@ -143,7 +143,7 @@ class Tables:
             readings.about_counters = f"{name} was read as sectors of {size:.0f} bytes"
         else:
             base = 1024.0 if unit[3] else 1000.0
-            readings.unit_mb = float(unit[1] or 1) * multiple(unit[2], base) / 1e6
+            readings.unit_mb = float(unit[1] or 1) * numbers.multiple(unit[2], base) / 1e6
         readings.value(f"{direction}_bw_mb_s", value * readings.unit_mb, starts=False)
 
 
@@ -202,7 +202,7 @@ def _take(
         _take_smartctl(readings, tables, value, fields, stamp)
     elif isinstance(listed := value.get("Devices"), list):
         for one in listed:
-            if isinstance(node := at(one, "DevicePath"), str):
+            if isinstance(node := numbers.at(one, "DevicePath"), str):
                 readings.of_drive(node, {plain(key): each for key, each in one.items()})
     elif chips := [chip for key in value if (chip := CHIP.fullmatch(str(key))) is not None]:
         for chip in chips:
@@ -266,18 +266,18 @@ def _take_smartctl(
     stamp: str,
 ) -> None:
     readings.bare_unit = "C"
-    device = at(value, "device/name")
+    device = numbers.at(value, "device/name")
     tables.begin(device[:64] if isinstance(device, str) else "")
-    now = count_of(at(value, "local_time/time_t"))
+    now = numbers.count_of(numbers.at(value, "local_time/time_t"))
     if now is None or not 0 < now < 1e11:
         now = None
     readings.current.stamp = (f"{now:.0f}" if now else stamp) or readings.current.stamp
-    version = at(value, "smartctl/version")
+    version = numbers.at(value, "smartctl/version")
     if isinstance(version, list):
         readings.tools.setdefault("smartctl", ".".join(str(part)[:8] for part in version[:3]))
-    sector = count_of(value.get("logical_block_size"))
+    sector = numbers.count_of(value.get("logical_block_size"))
     readings.sector_bytes = sector if sector and 256 <= sector <= 65536 else 512.0
-    if isinstance(passed := at(value, "smart_status/passed"), bool):
+    if isinstance(passed := numbers.at(value, "smart_status/passed"), bool):
         readings.value("failed", float(not passed), starts=False)
     health = value.get("nvme_smart_health_information_log")
     readings.main = "composite"
@@ -290,11 +290,11 @@ def _take_smartctl(
         for index, celsius in enumerate(sensors[:8] if isinstance(sensors, list) else [], 1):
             readings.take(f"temperature sensor {index}", celsius, starts=False)
     for place in PLACES:
-        if (found := at(value, place)) is not None:
+        if (found := numbers.at(value, place)) is not None:
             readings.take(place, found, starts=False)
     tables.take_document(value, now)
-    if current := count_of(at(value, "temperature/current")):
-        is_nvme = isinstance(health, dict) or at(value, "device/protocol") == "NVMe"
+    if current := numbers.count_of(numbers.at(value, "temperature/current")):
+        is_nvme = isinstance(health, dict) or numbers.at(value, "device/protocol") == "NVMe"
         readings.value(f"temp_c.{'composite' if is_nvme else 'drive'}", current, starts=False)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from heatsoak import fio
 from heatsoak.errors import HeatsoakError
-from heatsoak.fio import DIRECTIONS, Differencer, DirectionTotals, FioObject, FioStatus
 from heatsoak.importer.numbers import text_of
 
 #: What the clock is ahead of the sum of intervals by, where nothing ran in between.
@@ -36,18 +36,18 @@ class Job:
     """
 
     identity: tuple[str, int, str]
-    part: FioObject
-    totals: dict[str, DirectionTotals]
+    part: fio.FioObject
+    totals: dict[str, fio.DirectionTotals]
     is_mixed: bool = False
 
     @classmethod
     def of(cls, value: dict[str, Any], version: str) -> "Job":
         """Read a job that this version of fio wrote."""
-        part = FioObject(value)
+        part = fio.FioObject(value)
         name, host = text_of(value.get("jobname")), text_of(value.get("hostname"))
         is_mixed = "mixed" in value and "read" not in value
         keys = {"read": "mixed" if is_mixed else "read", "write": "write"}
-        totals = {way: DirectionTotals.of(part.part(key), version) for way, key in keys.items()}
+        totals = {way: fio.DirectionTotals.of(part.part(key), version) for way, key in keys.items()}
         return cls((name, part.count("groupid"), host), part, totals, is_mixed)
 
     @property
@@ -86,20 +86,20 @@ class StepCounters:
         self.first_runtime_ms = 0.0
         self.jobs: Sequence[Job] = ()
         self.mixed = self._is_completion = self._is_reset = False
-        self.last = FioStatus(0)
-        self._differencer = Differencer(math.nan, reads=True, writes=True)
+        self.last = fio.FioStatus(0)
+        self._differencer = fio.Differencer(math.nan, reads=True, writes=True)
         self._rows: list[tuple[float | None, Row]] = []
         self._moving = 0  # rows up to the last one in which anything was done
 
     @property
     def used(self) -> dict[str, bool]:
         """Whether anything was read, and written."""
-        totals = {name: getattr(self.last, name) for name in DIRECTIONS}
+        totals = {name: getattr(self.last, name) for name in fio.DIRECTIONS}
         return {name: bool(each.bytes or each.ios) for name, each in totals.items()}
 
     def take(self, jobs: Sequence[Job], at_ms: float | None) -> None:
         """Take the jobs of the next document."""
-        status = FioStatus(int(at_ms or 0))
+        status = fio.FioStatus(int(at_ms or 0))
         for job in jobs:
             self.mixed |= job.is_mixed
             for name, done in job.totals.items():
@@ -113,7 +113,7 @@ class StepCounters:
             row = self._differencer.row(status)
         except HeatsoakError:
             self._is_reset = True
-            self._differencer = Differencer(math.nan, reads=True, writes=True)
+            self._differencer = fio.Differencer(math.nan, reads=True, writes=True)
             self._differencer.row(status)
             return
         if row is not None:
@@ -159,7 +159,7 @@ class StepCounters:
     def _whole_run(self) -> Row:
         """Return percentiles and maxima of the whole run, as fio itself has them."""
         found: Row = {}
-        for name in DIRECTIONS if not self.mixed else ():
+        for name in fio.DIRECTIONS if not self.mixed else ():
             each = [job.part.part(name) for job in self.jobs if job.totals[name].bytes]
             if not self.used[name] or not each:
                 continue

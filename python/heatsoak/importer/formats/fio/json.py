@@ -13,11 +13,10 @@ from itertools import count
 from typing import Any, get_args
 
 from heatsoak.fio import DIRECTIONS
-from heatsoak.importer.formats import Format
-from heatsoak.importer.formats.fio.counters import Job, StepCounters, started_ms
-from heatsoak.importer.formats.results import frame, numbered, numbered_names
+from heatsoak.importer import numbers
+from heatsoak.importer.formats import Format, results
+from heatsoak.importer.formats.fio import counters
 from heatsoak.importer.log import Log, Options, Remark
-from heatsoak.importer.numbers import multiple, text_of, whole_of
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
 from heatsoak.protocol.workload import RW
@@ -60,7 +59,7 @@ class _Document:
     """A document: its jobs, and what it says besides."""
 
     value: dict[str, Any]
-    jobs: list[Job]
+    jobs: list[counters.Job]
 
     @property
     def stamp_ms(self) -> float | None:
@@ -71,13 +70,13 @@ class _Document:
                 return float(int(value) * unit_ms)
         return None
 
-    def options_of(self, job: Job) -> dict[str, Any]:
+    def options_of(self, job: counters.Job) -> dict[str, Any]:
         """Return the options that a job ran with, as far as they were given."""
         given = self.value.get("global options")
         merged: dict[str, Any] = {}
         host = job.identity[2]
         for one in given if isinstance(given, list) else [given]:
-            if isinstance(one, dict) and text_of(one.get("hostname", host)) == host:
+            if isinstance(one, dict) and numbers.text_of(one.get("hostname", host)) == host:
                 merged |= one
         merged |= job.part.part("job options").value
         aliases = (("readwrite", "rw"), ("blocksize", "bs"))
@@ -91,10 +90,10 @@ class FioRun:
         self.document = document
         self._identities = [job.identity for job in document.jobs]
         self._documents = 0
-        self._version = text_of(document.value.get("fio version"))
+        self._version = numbers.text_of(document.value.get("fio version"))
         self._first_ms = document.stamp_ms
         self._groups = _groups(document)
-        self._steps = [StepCounters() for _ in self._groups]
+        self._steps = [counters.StepCounters() for _ in self._groups]
         self._take(document)
 
     def add(self, document: _Document) -> bool:
@@ -142,7 +141,7 @@ class FioRun:
         job_number = 1
         samples: list[dict[str, Any]] = []
         told = [dict.fromkeys(job.name for job in step.jobs if job.name) for step in self._steps]
-        names = numbered_names(["+".join(each)[:150] or "fio" for each in told])
+        names = results.numbered_names(["+".join(each)[:150] or "fio" for each in told])
         for step, name in zip(self._steps, names, strict=True):
             options = [self.document.options_of(job) for job in step.jobs]
             rows = list(step.rows_at(begin_ms, end_s, single=self._documents == 1))
@@ -153,9 +152,11 @@ class FioRun:
                 end_s = max(end_s, last_s)
             samples += [{**row, "t_s": at_s, "step": name} for at_s, row in rows]
             for job, own in zip(step.jobs, options, strict=True):
-                processes = 1 if same[job.identity] > 1 else whole_of(own.get("numjobs")) or 1
+                processes = (
+                    1 if same[job.identity] > 1 else numbers.whole_of(own.get("numjobs")) or 1
+                )
                 last = job_number + processes - 1
-                prefixes = frozenset(text_of(own[k]) or job.name for k in _LOGS if k in own)
+                prefixes = frozenset(numbers.text_of(own[k]) or job.name for k in _LOGS if k in own)
                 facts.append(JobFacts(name, job_number, last, prefixes, first_s, last_s))
                 job_number = last + 1
             remarks |= dict(step.remarks(name if len(self._steps) > 1 else ""))
@@ -168,7 +169,7 @@ class FioRun:
         return Log(
             format="fio-json",
             source=source.name,
-            samples=frame(samples),
+            samples=results.frame(samples),
             clock="none" if begin_ms is None else "utc",
             start_unix_s=None if begin_ms is None else begin_ms / 1000,
             steps=tuple(steps),
@@ -185,7 +186,7 @@ class FioRun:
 
     def _start_ms(self) -> float | None:
         """Return when the load began, by the clock."""
-        started = started_ms(self.document.jobs)
+        started = counters.started_ms(self.document.jobs)
         is_client = not isinstance(self.document.value.get("jobs"), list)
         if started is not None or self._first_ms is None or is_client:
             return started if started is not None else self._first_ms
@@ -196,9 +197,9 @@ class FioRun:
         """Return the drive's path: the only one whose use fio counted, or that was named."""
         used = self.document.value.get("disk_util")
         used = [disk for disk in used if isinstance(disk, dict)] if isinstance(used, list) else []
-        names = {name for disk in used if (name := text_of(disk.get("name")))}
+        names = {name for disk in used if (name := numbers.text_of(disk.get("name")))}
         options = [self.document.options_of(job) for job in self.document.jobs]
-        asked = {text_of(one["filename"]) for one in options if "filename" in one}
+        asked = {numbers.text_of(one["filename"]) for one in options if "filename" in one}
         if len(asked) == 1 and (path := asked.pop()).startswith("/dev/"):
             return {"path": path}
         return {"path": f"/dev/{names.pop()}"} if len(names) == 1 else {}
@@ -213,7 +214,7 @@ def _groups(document: _Document) -> list[list[int]]:
         if group not in places:
             options = document.options_of(job)
             before = [document.jobs[i] for i in groups[-1]] if groups else []
-            first_ms, own_ms = started_ms(before), job.started_ms
+            first_ms, own_ms = counters.started_ms(before), job.started_ms
             beside = bool(groups) and "new_group" in options and "stonewall" not in options
             if first_ms is not None and own_ms is not None:
                 beside |= own_ms < first_ms + max(one.runtime_ms for one in before) / 2
@@ -227,20 +228,24 @@ def _groups(document: _Document) -> list[list[int]]:
 # --- options ---
 
 
-def _observed(name: str, step: StepCounters, options: Sequence[Mapping[str, Any]]) -> Observed:
+def _observed(
+    name: str, step: counters.StepCounters, options: Sequence[Mapping[str, Any]]
+) -> Observed:
     """Return what is known of a step's load."""
     totals = (step.last.read, step.last.write)
     sizes = {total.bytes / total.ios for total in totals if total.ios}
     # of several jobs, the counters tell a mean that may be the size of none
     counted = sizes.pop() if len(sizes) == len(options) == 1 else 0.0
-    patterns = [text_of(one.get("rw")).split(":")[0].strip().lower() for one in options]
+    patterns = [numbers.text_of(one.get("rw")).split(":")[0].strip().lower() for one in options]
     rw = _same([{"readwrite": "rw"}.get(pattern, pattern) or None for pattern in patterns])
     depth = _same(
-        [whole_of(one.get("iodepth")) or (1 if one.get("rw") else None) for one in options]
+        [numbers.whole_of(one.get("iodepth")) or (1 if one.get("rw") else None) for one in options]
     )
-    share = _same([whole_of(one.get("rwmixread")) for one in options])
-    limits = [f"{key}={text_of(one[key])}" for one in options for key in _LIMITS if key in one]
-    jobs = len(step.jobs) if len(step.jobs) > 1 else whole_of(options[0].get("numjobs"))
+    share = _same([numbers.whole_of(one.get("rwmixread")) for one in options])
+    limits = [
+        f"{key}={numbers.text_of(one[key])}" for one in options for key in _LIMITS if key in one
+    ]
+    jobs = len(step.jobs) if len(step.jobs) > 1 else numbers.whole_of(options[0].get("numjobs"))
     return Observed(
         name=name,
         reads=step.used["read"] or step.mixed,
@@ -256,9 +261,9 @@ def _observed(name: str, step: StepCounters, options: Sequence[Mapping[str, Any]
 
 def _block(options: Mapping[str, Any], counted: float) -> int | None:
     """Return the block size: as asked for, else as the counters have it, if they tell one."""
-    match = _BLOCK.fullmatch(text_of(options.get("bs")).strip())
+    match = _BLOCK.fullmatch(numbers.text_of(options.get("bs")).strip())
     if match is not None:
-        return int(match[1]) * int(multiple(match[2])) or None
+        return int(match[1]) * int(numbers.multiple(match[2])) or None
     return int(counted) if counted > 0 and counted % 512 == 0 else None
 
 
@@ -278,7 +283,7 @@ def _is_json(source: Source) -> bool:
 def _read_json(source: Source, _: Options) -> list[Log]:
     runs = _runs(_documents(source))
     if logs := _logs(source, runs):
-        return numbered(logs)
+        return results.numbered(logs)
     if not runs and _TEXT.search("\n".join(source.head_lines)) is not None:
         raise source.error(
             "is fio's text, which has means only: '--output-format=json --status-interval=1', "
@@ -305,8 +310,8 @@ def _documents(source: Source) -> Iterator[_Document]:
         if not isinstance(value, dict):
             continue
         jobs = next((value[k] for k in _JOBS if isinstance(value.get(k), list)), None)
-        version = text_of(value.get("fio version"))
-        every = [Job.of(job, version) for job in jobs or () if isinstance(job, dict)]
+        version = numbers.text_of(value.get("fio version"))
+        every = [counters.Job.of(job, version) for job in jobs or () if isinstance(job, dict)]
         single = [job for job in every if job.name != "All clients"]
         if every:
             yield _Document(value, single or every)
@@ -356,7 +361,7 @@ def _read_terse(source: Source, _: Options) -> list[Log]:
     raise source.error("its jobs have done no I/O")
 
 
-def _job_of(line: str) -> tuple[Job, str] | None:
+def _job_of(line: str) -> tuple[counters.Job, str] | None:
     """Return a job and fio's version; None for a line that was cut or damaged."""
     cells = line.strip().split(";")
     format_version = cells.pop(0)
@@ -380,7 +385,7 @@ def _job_of(line: str) -> tuple[Job, str] | None:
             "runtime": int(runtime_ms),
             "lat": {"N": ios, "mean": lat_us},
         }
-    return Job.of(job, version), version
+    return counters.Job.of(job, version), version
 
 
 JSON = Format("fio-json", "fio's JSON output", _is_json, _read_json, priority=70)

@@ -17,8 +17,7 @@ import numpy as np
 
 from heatsoak._core import FioLog
 from heatsoak.errors import UsageError
-from heatsoak.importer.formats import Format
-from heatsoak.importer.formats.fio import DirectionRows, LogKind, LogRun, Quantity, samples_of
+from heatsoak.importer.formats import Format, fio
 from heatsoak.importer.formats.results import numbered
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Log, Options, Remark
@@ -114,7 +113,7 @@ def _read(source: Source, _: Options) -> list[Log]:
     name = _name_of(source.name)
     if is_histogram([line.strip() for line in source.head_lines[:_SHOWN] if line.strip()]):
         parts = [
-            LogRun("hist", "hist", name.job, tables, _usual(tables), lat_us=1e-3, has_max=True)
+            fio.LogRun("hist", "hist", name.job, tables, _usual(tables), lat_us=1e-3, has_max=True)
             for tables in histogram(source)
         ]
         source.note("latencies are those of fio's buckets, within 1 %")
@@ -143,7 +142,7 @@ def _read(source: Source, _: Options) -> list[Log]:
             Log(
                 format="fio-log",
                 source=source.name,
-                samples=samples_of([part], part.first_ms),
+                samples=fio.samples_of([part], part.first_ms),
                 clock="utc" if absolute else "none",
                 start_unix_s=part.first_ms / 1000 if absolute else None,
                 steps=(observed_of(name.prefix, [part]),),
@@ -183,8 +182,8 @@ def _pieces(source: Source) -> Iterator[bytes]:
         yield line.encode("utf-8", "replace") + b"\n"
 
 
-def _tables(bins: dict[str, Any]) -> dict[int, DirectionRows]:
-    tables: dict[int, DirectionRows] = {}
+def _tables(bins: dict[str, Any]) -> dict[int, fio.DirectionRows]:
+    tables: dict[int, fio.DirectionRows] = {}
     for ddir in (0, 1):
         there = bins["ddir"] == ddir
         if there.any():
@@ -193,13 +192,15 @@ def _tables(bins: dict[str, Any]) -> dict[int, DirectionRows]:
     return tables
 
 
-def _usual(tables: dict[int, DirectionRows]) -> float:
+def _usual(tables: dict[int, fio.DirectionRows]) -> float:
     """Return the usual time between the rows of a direction, in ms; 0 for single rows."""
     between = np.concatenate([np.diff(table["last_ms"]) for table in tables.values()])
     return float(np.percentile(between, 50, method="lower")) if len(between) else 0.0
 
 
-def _part(source: Source, log: FioLog, tables: dict[int, DirectionRows], name: _Name) -> LogRun:
+def _part(
+    source: Source, log: FioLog, tables: dict[int, fio.DirectionRows], name: _Name
+) -> fio.LogRun:
     facts = _Facts(tables, log)
     quantity = _quantity(source, facts, name)
     kind = facts.kind_of(quantity)
@@ -210,12 +211,12 @@ def _part(source: Source, log: FioLog, tables: dict[int, DirectionRows], name: _
         cast(dict[str, Array], table)["end_ms"] = ends
     lat_us, guess = facts.lat_unit() if quantity in ("lat", "clat") else (1e-3, 1e-3)
     window_ms = _usual(tables) if kind == "window" else float(FioLog.BIN_MS)
-    return LogRun(quantity, kind, name.job, tables, window_ms, lat_us=lat_us,
+    return fio.LogRun(quantity, kind, name.job, tables, window_ms, lat_us=lat_us,
                 guessed_lat_us=guess, has_max=log.both)  # fmt: skip
 
 
 class _Facts:
-    def __init__(self, tables: dict[int, DirectionRows], log: FioLog) -> None:
+    def __init__(self, tables: dict[int, fio.DirectionRows], log: FioLog) -> None:
         self.columns = log.columns
         self.priority = log.priority
         both = {
@@ -234,7 +235,7 @@ class _Facts:
         self.single = bool((both["count"] == 1).mean() > 0.8)
         self.bs = self.bytes / self.rows
 
-    def kind_of(self, quantity: Quantity) -> LogKind:
+    def kind_of(self, quantity: fio.Quantity) -> fio.LogKind:
         """Tell windows from single I/Os: only these have a block size, since fio 2.2."""
         if self.bytes == 0:
             return "io" if self.columns <= 3 and self.rows > 1 and self.all_ones else "window"
@@ -269,19 +270,19 @@ class _Facts:
         return None, 1e-3 if self.mean >= 20_000 else 1.0
 
 
-def _quantity(source: Source, facts: _Facts, name: _Name) -> Quantity:
+def _quantity(source: Source, facts: _Facts, name: _Name) -> fio.Quantity:
     """Return what the values are: by the name, unless the numbers say otherwise."""
     if facts.bytes and facts.all_ones and facts.rows > 1:
         return "iops"
     if name.quantity in ("bw", "iops", "lat", "clat", "slat"):
-        return cast(Quantity, name.quantity)
+        return cast(fio.Quantity, name.quantity)
     if not facts.bytes:
         raise source.error(
             f"is a fio log, but does not say whether of bandwidth, IOPS or latency: {RENAME}"
         )
     # of each I/O bytes are known, so that the rates are right whatever its value is
     if facts.in_flight(1e-3) >= 0.5 and not _could_be_bw(facts):
-        guess: Quantity = "lat"
+        guess: fio.Quantity = "lat"
     elif facts.in_flight(1e-3) < MIN_IN_FLIGHT and _could_be_bw(facts):
         guess = "bw"
     else:
@@ -301,7 +302,7 @@ def _could_be_bw(facts: _Facts) -> bool:
     return MIN_IN_FLIGHT <= facts.rows / facts.span_s * lat_s <= MAX_IN_FLIGHT
 
 
-def observed_of(prefix: str | None, parts: list[LogRun]) -> Observed:
+def observed_of(prefix: str | None, parts: list[fio.LogRun]) -> Observed:
     """Return what logs tell of their load."""
     sizes = {
         float(size)
@@ -321,7 +322,7 @@ def observed_of(prefix: str | None, parts: list[LogRun]) -> Observed:
     )
 
 
-def remarks_on(name: str, part: LogRun) -> Iterator[Remark]:
+def remarks_on(name: str, part: fio.LogRun) -> Iterator[Remark]:
     """Yield how the values of a part were read."""
     if part.kind == "io":
         yield Remark(
@@ -377,7 +378,7 @@ def is_histogram(lines: list[str]) -> bool:
     )
 
 
-def histogram(source: Source) -> list[dict[int, DirectionRows]]:
+def histogram(source: Source) -> list[dict[int, fio.DirectionRows]]:
     """Return for each run the windows of each direction: how many I/Os, and their latencies in ns.
 
     Raises UsageError where no line can be read.
@@ -445,7 +446,7 @@ def _window(row: Array, latencies: Array) -> tuple[float, ...]:
     return total, total * float(row[2]), mean, *shares, float(latencies[np.flatnonzero(counts)[-1]])
 
 
-def _table(rows: list[tuple[float, ...]]) -> DirectionRows:
+def _table(rows: list[tuple[float, ...]]) -> fio.DirectionRows:
     names = ("end_ms", "count", "bytes", "mean", "p50", "p99", "p999", "max")
     columns = dict(zip(names, np.array(rows).T.copy(), strict=True))
     return {**columns, "first_ms": columns["end_ms"], "last_ms": columns["end_ms"]}

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
-from heatsoak.importer.formats.fio import LogRun, latency_parts, samples_of
+from heatsoak.importer.formats import fio
 from heatsoak.importer.formats.fio.json import ONLY_MEANS, JobFacts
 from heatsoak.importer.formats.fio.log import (
     MAX_IN_FLIGHT,
@@ -51,12 +51,12 @@ _Group = list[Log]
 _T = TypeVar("_T")
 
 
-def _part(log: Log) -> LogRun:
-    part: LogRun = log.details["fio_part"]
+def _part(log: Log) -> fio.LogRun:
+    part: fio.LogRun = log.details["fio_part"]
     return part
 
 
-def _parts(logs: Iterable[Log]) -> list[LogRun]:
+def _parts(logs: Iterable[Log]) -> list[fio.LogRun]:
     return [_part(log) for log in logs]
 
 
@@ -204,7 +204,7 @@ def _with_report(report: Log, groups: Sequence[_Group]) -> Log | str:
             # what begins after the run's end counts from something else: the machine's boot
             late_s = begin_ms / 1000
             start_s = expected_s + (late_s if late_s < (report.duration_s or 0.0) else 0.0)
-        frame, ended = _while_all_ran(samples_of(parts, begin_ms), parts, begin_ms, step.name)
+        frame, ended = _while_all_ran(fio.samples_of(parts, begin_ms), parts, begin_ms, step.name)
         frames.append(_of_step(frame, step.name, start_s, own))
         remarks += ended
         steps.append(step.model_copy(update={"bs": step.bs or observed_of(None, parts).bs}))
@@ -272,7 +272,7 @@ def _have_its_bytes(logs: Sequence[Log], samples: pl.DataFrame) -> bool | None:
     A log may lack its last windows.
     """
     parts = _parts(logs)
-    frames = samples_of(parts, 0.0), samples
+    frames = fio.samples_of(parts, 0.0), samples
     window_s = max(part.window_ms for part in parts) / 1000
     lost = _LOST_WINDOWS * window_s / max(_length_s(list(logs)), window_s, 1.0)
     for quantity in RATES:
@@ -324,14 +324,14 @@ def _without_report(group: _Group) -> Log:
             step = observed_of(first.family, own)
             step = step.model_copy(update={"name": f"{step.name} {job}"})
             own_begin_ms = _start_ms(own)
-            frame = samples_of(own, own_begin_ms)
+            frame = fio.samples_of(own, own_begin_ms)
             frames.append(_of_step(frame, step.name, (own_begin_ms - begin_ms) / 1000, frame))
             steps.append(step)
         samples = pl.concat(frames, how="diagonal")
         samples = samples.select(list(schema_of(samples.columns)))
     else:
         steps = [observed_of(first.family, parts)]
-        whole = samples_of(parts, begin_ms)
+        whole = fio.samples_of(parts, begin_ms)
         samples, ended = _while_all_ran(whole, parts, begin_ms, steps[0].name)
     remarks = [*_remarks(logs), *ended]
     jobs = len({part.job for part in parts})
@@ -352,7 +352,7 @@ def _without_report(group: _Group) -> Log:
 
 
 def _while_all_ran(
-    samples: pl.DataFrame, parts: Sequence[LogRun], begin_ms: float, name: str
+    samples: pl.DataFrame, parts: Sequence[fio.LogRun], begin_ms: float, name: str
 ) -> tuple[pl.DataFrame, tuple[Remark, ...]]:
     """Return the samples with a column `step`, null once the first of several jobs had ended.
 
@@ -376,11 +376,11 @@ def _while_all_ran(
     return samples.with_columns(step=pl.when(within).then(pl.lit(name))), (Remark(said),)
 
 
-def _consecutive(parts: Sequence[LogRun]) -> dict[str, list[LogRun]] | None:
+def _consecutive(parts: Sequence[fio.LogRun]) -> dict[str, list[fio.LogRun]] | None:
     """Return the parts of each job, in the order of time, if the clock says that none overlap."""
     if not all(part.absolute for part in parts):
         return None
-    jobs: dict[str, list[LogRun]] = {}
+    jobs: dict[str, list[fio.LogRun]] = {}
     for part in sorted(parts, key=lambda part: part.first_ms):
         jobs.setdefault(part.job, []).append(part)
     end_ms = 0.0
@@ -394,7 +394,7 @@ def _consecutive(parts: Sequence[LogRun]) -> dict[str, list[LogRun]] | None:
 def _by_flight(group: _Group) -> _Group:
     """Return logs with the unit of latencies that makes a likely number of I/Os in flight."""
     parts = _parts(group)
-    unsure = [part for part in latency_parts(parts) if part.lat_us is None]
+    unsure = [part for part in fio.latency_parts(parts) if part.lat_us is None]
     rated = [part for part in parts if part.quantity == "iops" and part.kind == "window"]
     if not unsure or not rated:
         return group
@@ -407,14 +407,14 @@ def _by_flight(group: _Group) -> _Group:
     return [_changed(log, guessed_lat_us=likely[0]) for log in group]
 
 
-def _start_ms(parts: Sequence[LogRun]) -> float:
+def _start_ms(parts: Sequence[fio.LogRun]) -> float:
     return min(part.first_ms for part in parts)
 
 
 def _remarks(logs: Sequence[Log]) -> list[Remark]:
     """Return what is to be said of the files, in place of what was said of each alone."""
     parts = _parts(logs)
-    counted = {id(part) for part in latency_parts(parts)}
+    counted = {id(part) for part in fio.latency_parts(parts)}
     found: list[Remark] = []
     for log, part in zip(logs, parts, strict=True):
         found += [remark for remark in log.remarks if remark not in log.details["fio_alone"]]

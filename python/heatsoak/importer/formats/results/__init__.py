@@ -18,7 +18,7 @@ import polars as pl
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
-from heatsoak.importer.frames import build, moved, spans_of
+from heatsoak.importer import frames
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
 from heatsoak.protocol import Observed
@@ -205,7 +205,7 @@ def log_of(
 def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """Return samples of `rows`: column -> value, where what a row lacks is null."""
     names = dict.fromkeys(name for row in rows for name in row)
-    return build({name: [row.get(name) for row in rows] for name in names})
+    return frames.build({name: [row.get(name) for row in rows] for name in names})
 
 
 def distinct(steps: Sequence[Observed]) -> list[Observed]:
@@ -327,12 +327,12 @@ def _spans(log: Log, quantity: str) -> list[tuple[float, float, float, float]]:
         return []
     found = []
     for own in log.samples.partition_by("step", maintain_order=True):
-        begins_s, ends_s = spans_of(own)
+        begins_s, ends_s = frames.spans_of(own)
         interval_s = ends_s - begins_s
         usual_s = float(interval_s.max()) if len(own) > 1 else 0.0
         lasted_s = float(ends_s[-1] - begins_s[0])
         if lasted_s > 0:
-            amount = float((moved(own, quantity) * interval_s).sum())
+            amount = float((frames.moved(own, quantity) * interval_s).sum())
             found.append((float(begins_s[0]), lasted_s, usual_s, amount))
     return found
 

@@ -13,16 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from heatsoak.importer.formats import Format
-from heatsoak.importer.formats.results import (
-    DIRECTIONS,
-    MIB,
-    Row,
-    Test,
-    lines_of,
-    log_of,
-    told,
-)
+from heatsoak.importer.formats import Format, results
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.numbers import at, number_of
 from heatsoak.importer.source import Source
@@ -43,7 +34,7 @@ _MAX_PHASE_S = 1e9
 
 
 @dataclass
-class _Phase(Test):
+class _Phase(results.Test):
     """A phase; `stamp` is a time as it is written, which is `stamp_s` after its start."""
 
     label: str = ""
@@ -87,7 +78,7 @@ def _log(source: Source, phases: Sequence[_Phase], overlap_s: float, remark: Rem
     """Return the log of phases, at their dates where these rise as the phases last."""
     for phase in phases:
         name = phase.name[:_MAX_NAME].strip()
-        ways = [way for way in DIRECTIONS if phase.did[f"{way}s"]]
+        ways = [way for way in results.DIRECTIONS if phase.did[f"{way}s"]]
         phase.load["direction"] = ways[0] if len(ways) == 1 else "rw"
         phase.load["about"] = "" if phase.name in _DIRECTIONS else name
         phase.name = name or "phase"
@@ -104,7 +95,7 @@ def _log(source: Source, phases: Sequence[_Phase], overlap_s: float, remark: Rem
             more["start_unix_s"] = times.start_unix_s + begins[0]
     version = next((phase.version for phase in phases if phase.version), "")
     tools = {"elbencho": version[:_MAX_NAME]} if version else {}
-    return log_of(source, "elbencho", phases, [remark], tools=tools, **more)
+    return results.log_of(source, "elbencho", phases, [remark], tools=tools, **more)
 
 
 # --- while it runs ---
@@ -122,10 +113,10 @@ class _Live:
     name: str
     label: str
     stamp: str
-    rows: dict[float, dict[str, Row]] = field(default_factory=dict)
+    rows: dict[float, dict[str, results.Row]] = field(default_factory=dict)
     last_ms: float = -1.0
 
-    def put(self, at_ms: float, mix: str, row: Row) -> None:
+    def put(self, at_ms: float, mix: str, row: results.Row) -> None:
         """Keep the row of all threads; where there is none, the sum of the threads' bytes."""
         self.last_ms = at_ms
         known = self.rows.setdefault(at_ms, {}).setdefault(mix, row)
@@ -153,7 +144,9 @@ class _Live:
                 bw_mb_s = (row["bytes"] - before.get(mix, 0.0)) / lasted_s / 1e6
                 before[mix] = row["bytes"]
                 prefix = _prefix(self.name, mix)
-                sample[f"{prefix}bw_mb_s"] = bw_mb_s if bw_mb_s >= 0 else row["mib_s"] * MIB / 1e6
+                sample[f"{prefix}bw_mb_s"] = (
+                    bw_mb_s if bw_mb_s >= 0 else row["mib_s"] * results.MIB / 1e6
+                )
                 sample[f"{prefix}iops"] = row["iops"]
                 sample[f"{prefix}lat_us"] = row["lat_us"] if row["lat_us"] > 0 else math.nan
                 if row["is_total"]:
@@ -254,7 +247,7 @@ def _phase_of(row: Mapping[str, Any], *, dated_at_end: bool = False) -> _Phase:
 
     name, lasted_s = str(row["operation"]), of("time ms [last]") / 1e3
     sample = {"t_s": lasted_s, "interval_s": lasted_s, "cpu_pct": of("CPU% [last]")}
-    units = (("bytes", 1.0), ("MiB [last]", MIB), ("MiB/s [last]", MIB * lasted_s))
+    units = (("bytes", 1.0), ("MiB [last]", results.MIB), ("MiB/s [last]", results.MIB * lasted_s))
     moved = {
         start: next((of(start + c) * scale for c, scale in units if of(start + c) > 0), 0.0)
         for start in ("", _MIX_WRITES, _MIX)
@@ -299,7 +292,7 @@ def _json_phases(source: Source) -> Iterator[_Phase]:
             yield _phase_of(row)
 
 
-_LINES = lines_of(
+_LINES = results.lines_of(
     date=r"ISO DATE:\s*(?P<date>.*?)\s*$",
     command=r"COMMAND LINE:(?P<words>.{0,10000})",
     elapsed=r"(?P<name>\S{1,40})?\s+Elapsed(?P<unit>[^:]{1,34}?)\s*:\s+(?P<values>.{0,450}?)\s*$",
@@ -320,7 +313,7 @@ def _text_phases(source: Source) -> Iterator[_Phase]:
     date = ""
     asked: dict[str, Any] = {}
     for _, line in source.kept_lines():
-        kind, found = told(line, _LINES)
+        kind, found = results.told(line, _LINES)
         last = found.get("values", "").rpartition(" ")[2]
         of = found.get("of", "")
         start = _MIX if _READS.search(of) else _MIX_WRITES if _WRITES.search(of) else ""

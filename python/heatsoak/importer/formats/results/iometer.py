@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from heatsoak.importer import log
 from heatsoak.importer.formats import Format
 from heatsoak.importer.formats.results import (
     MB,
@@ -26,7 +27,6 @@ from heatsoak.importer.formats.results import (
     short,
     told,
 )
-from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.numbers import number, size_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.layout import split
@@ -138,7 +138,7 @@ class _Test:
                 yield from block.totals.get(kind, ())
 
 
-def _read(source: Source, options: Options) -> list[Log]:
+def _read(source: Source, options: log.Options) -> list[log.Log]:
     tests = [test for test in _tests(source) if test.blocks]
     if not tests:
         raise source.error("holds no results: they are rows as ALL,All,... below 'Target Type,...")
@@ -241,7 +241,7 @@ class _Table:
         return short(cells[index]) if index < len(cells) else ""
 
 
-def _log(source: Source, options: Options, test: _Test) -> Log:
+def _log(source: Source, options: log.Options, test: _Test) -> log.Log:
     disks = sorted({row.target for row in test.totals("DISK")})
     device = _device(source, options, disks)
     megabyte, doubt = _megabyte(test)
@@ -274,23 +274,23 @@ def _log(source: Source, options: Options, test: _Test) -> Log:
     origin_s = first["t_s"] - first.get("interval_s", 0.0)
     remarks = []
     if told_of["means"]:
-        remarks.append(Remark("each result is one sample: the mean over a test"))
+        remarks.append(log.Remark("each result is one sample: the mean over a test"))
     if told_of["guessed"]:
         text = "how long a test took is not stated: taken from time stamps"
-        remarks.append(Remark(text, True, ("time",)))
+        remarks.append(log.Remark(text, True, ("time",)))
     if told_of["back"]:
         text = f"{told_of['back']} updates whose time goes back were left out"
-        remarks.append(Remark(text, doubt=True))
+        remarks.append(log.Remark(text, doubt=True))
     if megabyte == MIB:
         text = f"megabytes of 2^20 bytes converted to 10^6{doubt}"
-        remarks.append(Remark(text, bool(doubt), ("unit",)))
+        remarks.append(log.Remark(text, bool(doubt), ("unit",)))
     if times.doubt:
-        remarks.append(Remark(times.doubt, True, ("time",)))
+        remarks.append(log.Remark(times.doubt, True, ("time",)))
     if device is None and len(disks) > 1:
-        remarks.append(Remark(f"rates are of {len(disks)} drives together: --device picks one"))
+        remarks.append(log.Remark(f"rates are of {len(disks)} drives together: --device picks one"))
     errors = sum(row.values.get("errors", 0.0) for row in test.totals("ALL"))
     if errors:
-        remarks.append(Remark(f"{number_text(errors)} I/Os failed", True, ()))
+        remarks.append(log.Remark(f"{number_text(errors)} I/Os failed", True, ()))
     drive = device or (disks[0] if len(disks) == 1 else "")
     start_unix_s = times.start_unix_s
     return log_of(
@@ -306,7 +306,7 @@ def _log(source: Source, options: Options, test: _Test) -> Log:
     )
 
 
-def _device(source: Source, options: Options, disks: Sequence[str]) -> str | None:
+def _device(source: Source, options: log.Options, disks: Sequence[str]) -> str | None:
     """Return the disk that --device means; None where none was asked for, or none is named."""
     if not options.device or not disks:
         return None

@@ -13,28 +13,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from heatsoak.importer.formats import Format
-from heatsoak.importer.formats.results import (
-    DIRECTIONS,
-    MB,
-    MIB,
-    Row,
-    Test,
-    has_line,
-    lines_of,
-    log_of,
-    mean,
-    reader_of,
-    short,
-    told,
-)
+from heatsoak.importer import numbers
+from heatsoak.importer.formats import Format, results
 from heatsoak.importer.log import Log, Remark
-from heatsoak.importer.numbers import decimal, multiple, number, size_of
 from heatsoak.importer.source import Source
 from heatsoak.words import amount_text
 
 _QUOTED = r"[^A-Za-z0-9\[]{0,40}"
-_AS_SSD = lines_of(
+_AS_SSD = results.lines_of(
     run=r"\W{0,40}AS SSD Benchmark\s{1,3}(?P<version>[0-9][0-9.]{0,29})",
     fact=r"\W{0,40}(?P<name>Name)\s{0,9}:\s{0,9}(?P<value>.{0,300})",
     test=r"\W{0,40}(?P<way>Read|Write)\s{0,9}:\s{0,40}(?P<value>[0-9][0-9.,]{0,19})\s{0,9}"
@@ -45,7 +31,7 @@ _AS_SSD = lines_of(
 _AS_SSD_TESTS: dict[str, tuple[str, bool, int | None, int]] = {
     heading: test
     for headings, test in (
-        (("sequential", "seq", "16mb"), ("sequential", False, 16 * MIB, 1)),
+        (("sequential", "seq", "16mb"), ("sequential", False, 16 * results.MIB, 1)),
         (("4k-64threads", "4k-64thrd"), ("random 4K, 64 threads", True, 4096, 64)),
         (("4k",), ("random 4K", True, 4096, 1)),
         (("access times", "acc.time", "access time"), ("access time", True, None, 1)),
@@ -54,7 +40,7 @@ _AS_SSD_TESTS: dict[str, tuple[str, bool, int | None, int]] = {
     for heading in headings
 }
 #: Lines whose spaces are single: with several ways to match them it would take for ever.
-_CRYSTAL = lines_of(
+_CRYSTAL = results.lines_of(
     run=r".{0,400}?\b(?P<tool>CrystalDiskMark|KDiskMark) \(?(?P<version>[0-9][\w.]{0,19})",
     unit=r".{0,400}?MB/s = 1[,. ]?000[,. ]?000 byte",
     section=_QUOTED + r"\[(?P<way>Read|Write|Mix)\](?: ?Read ?(?P<reads>[0-9]{1,3}) ?%)?",
@@ -77,7 +63,7 @@ class _Run:
     """One result: what stands around the tests, the tests, and how many were not run."""
 
     facts: dict[str, str] = field(default_factory=dict)
-    tests: list[Test] = field(default_factory=list)
+    tests: list[results.Test] = field(default_factory=list)
     skipped: int = 0
 
 
@@ -97,13 +83,13 @@ def _as_ssd_log(source: Source, run: _Run) -> Log | None:
     )
     drive = {"model": run.facts["name"]} if run.facts.get("name") else {}
     tools = {"as-ssd": run.facts["version"]}
-    return log_of(source, "as_ssd", run.tests, remarks, drive=drive, tools=tools)
+    return results.log_of(source, "as_ssd", run.tests, remarks, drive=drive, tools=tools)
 
 
 def _as_ssd_runs(source: Source) -> Iterator[_Run]:
     run, test = None, None
     for line, text in source.kept_lines():
-        kind, found = told(text, _AS_SSD)
+        kind, found = results.told(text, _AS_SSD)
         heading = text.strip(" \t:>").lower()
         if kind == "run":
             if run is not None:
@@ -112,22 +98,25 @@ def _as_ssd_runs(source: Source) -> Iterator[_Run]:
         elif kind == "other" or heading in _AS_SSD_TESTS:
             test = _AS_SSD_TESTS.get(heading)
         elif kind == "fact" and run is not None:
-            run.facts.setdefault("name", short(found["value"]))
+            run.facts.setdefault("name", results.short(found["value"]))
         elif kind == "test" and run is not None and test is not None:
-            value = decimal(found["value"])
+            value = numbers.decimal(found["value"])
             if value is None:
                 source.skip(line)
             elif value > 0:
                 way, (name, random, block, jobs) = found["way"].lower(), test
                 units: dict[str, dict[str, float | None]] = {
-                    "mb/s": {"bw_mb_s": value * MIB / MB},
+                    "mb/s": {"bw_mb_s": value * results.MIB / results.MB},
                     "ms": {"lat_us": value * 1000},
-                    "iops": {"iops": value, "bw_mb_s": value * block / MB if block else None},
+                    "iops": {
+                        "iops": value,
+                        "bw_mb_s": value * block / results.MB if block else None,
+                    },
                 }
                 values = units[found["unit"].lower()]
                 load = {"random": random, "block": block, "depth": 1, "jobs": jobs}
-                rows = mean(None, {f"{way}_{key}": each for key, each in values.items()})
-                run.tests.append(Test(f"{name}, {way}", rows, {"direction": way, **load}))
+                rows = results.mean(None, {f"{way}_{key}": each for key, each in values.items()})
+                run.tests.append(results.Test(f"{name}, {way}", rows, {"direction": way, **load}))
     if run is not None:
         yield run
 
@@ -144,7 +133,7 @@ def _crystal_runs(source: Source) -> Iterator[_Run]:
     """Yield the results that are in the file one behind the other."""
     run, way, reads_pct = _Run(), "", None
     for line, text in source.kept_lines():
-        kind, found = told(_single_spaced(text), _CRYSTAL)
+        kind, found = results.told(_single_spaced(text), _CRYSTAL)
         if run.tests and (
             kind == "run" or (kind in ("section", "test", "damaged") and "date" in run.facts)
         ):
@@ -156,19 +145,19 @@ def _crystal_runs(source: Source) -> Iterator[_Run]:
         elif kind == "unit":
             run.facts["unit"] = "stated"
         elif kind == "section":
-            way, reads_pct = found["way"].lower(), number(found["reads"])
+            way, reads_pct = found["way"].lower(), numbers.number(found["reads"])
         elif kind == "fact" and run.tests:
-            run.facts.setdefault(found["name"].lower(), short(found["value"]))
-        elif kind == "damaged" or (kind == "test" and decimal(found["bw_mb_s"]) is None):
+            run.facts.setdefault(found["name"].lower(), results.short(found["value"]))
+        elif kind == "damaged" or (kind == "test" and numbers.decimal(found["bw_mb_s"]) is None):
             source.skip(line)
-        elif kind == "test" and not decimal(found["bw_mb_s"]):
+        elif kind == "test" and not numbers.decimal(found["bw_mb_s"]):
             run.skipped += 1
         elif kind == "test":
             run.tests.append(_crystal_test(found, (found["way"] or way).lower(), reads_pct))
     yield run
 
 
-def _crystal_test(found: dict[str, str], way: str, reads_pct: float | None) -> Test:
+def _crystal_test(found: dict[str, str], way: str, reads_pct: float | None) -> results.Test:
     random = found["kind"].lower().startswith("r")
     size, prefix = found["size"], found["prefix"].upper()
     asked = {
@@ -181,15 +170,15 @@ def _crystal_test(found: dict[str, str], way: str, reads_pct: float | None) -> T
     words += [f"Q{asked['depth']:.0f}"] if "depth" in asked else []
     name = " ".join(words) + (f"T{asked['jobs']:.0f}" if len(asked) == 2 else "")
     column = f"{way}_" if way in ("read", "write") else ""
-    values = {key: decimal(found[key]) or None for key in ("bw_mb_s", "iops", "lat_us")}
+    values = {key: numbers.decimal(found[key]) or None for key in ("bw_mb_s", "iops", "lat_us")}
     load = {
         "direction": {"read": "read", "write": "write", "mix": "rw"}.get(way),
         "random": random,
-        "block": size_of(size, prefix) if size else None,
+        "block": numbers.size_of(size, prefix) if size else None,
         "reads_pct": reads_pct,
     }
-    rows = mean(None, {f"{column}{key}": value for key, value in values.items()})
-    return Test(name, rows, {**load, **asked})
+    rows = results.mean(None, {f"{column}{key}": value for key, value in values.items()})
+    return results.Test(name, rows, {**load, **asked})
 
 
 def _crystal_log(source: Source, run: _Run) -> Log | None:
@@ -197,8 +186,10 @@ def _crystal_log(source: Source, run: _Run) -> Log | None:
     if not run.tests:
         return None
     measured, times = _MEASURED.search(facts.get("time", "")), _TIMES.search(facts.get("test", ""))
-    seconds = (number(measured[1]) or None) if measured else None
-    tests = [Test(t.name, [t.rows[0] | mean(seconds, {})[0]], t.load) for t in run.tests]
+    seconds = (numbers.number(measured[1]) or None) if measured else None
+    tests = [
+        results.Test(t.name, [t.rows[0] | results.mean(seconds, {})[0]], t.load) for t in run.tests
+    ]
     of = f" of {times[1]} measurements" if times else ""
     long = f" of {amount_text(seconds, 's')}" if seconds and of else ""
     remarks = [Remark(f"each result is one sample, the best{of}{long}: they are not a series")]
@@ -216,23 +207,23 @@ def _crystal_log(source: Source, run: _Run) -> Log | None:
         "tools": {facts["tool"]: facts["version"]} if facts.get("version") else {},
         "label": facts.get("date", ""),
     }
-    return log_of(source, "crystaldiskmark", tests, remarks, **more)
+    return results.log_of(source, "crystaldiskmark", tests, remarks, **more)
 
 
-def _iops_show_unit(test: Test) -> bool:
+def _iops_show_unit(test: results.Test) -> bool:
     """Whether blocks and I/Os a second come to 10^6 bytes."""
     values = {
         name.removeprefix("read_").removeprefix("write_"): v for name, v in test.rows[0].items()
     }
     block, iops = test.load["block"], values.get("iops")
-    return bool(block and iops) and abs(iops * block / values["bw_mb_s"] / MB - 1) < 0.01
+    return bool(block and iops) and abs(iops * block / values["bw_mb_s"] / results.MB - 1) < 0.01
 
 
 AS_SSD = Format(
     "as_ssd",
     "AS SSD Benchmark",
-    has_line(_AS_SSD, "run"),
-    reader_of(
+    results.has_line(_AS_SSD, "run"),
+    results.reader_of(
         _as_ssd_runs,
         _as_ssd_log,
         "no results: lines such as 'Read: 507.36 MB/s' below 'Sequential:'",
@@ -243,7 +234,7 @@ CRYSTALDISKMARK = Format(
     "crystaldiskmark",
     "CrystalDiskMark",
     _is_crystal,
-    reader_of(
+    results.reader_of(
         _crystal_runs,
         _crystal_log,
         "no results: lines such as 'SEQ 1MiB (Q= 8, T= 1): 3482.614 MB/s'",
@@ -256,7 +247,7 @@ CRYSTALDISKMARK = Format(
 
 _NUMBER = "[0-9.]{1,15}"
 _VALUE = f" +(?P<value>{_NUMBER})"
-_SYSBENCH = lines_of(
+_SYSBENCH = results.lines_of(
     run=_QUOTED + r"(?:sysbench v?(?P<version>[0-9][\w.]{0,19})|Running the test with foll)",
     interval=_QUOTED + rf"\[ *(?P<at>{_NUMBER})s *\] reads: +(?P<read>{_NUMBER}) Mi?B/s +"
     rf"writes: +(?P<write>{_NUMBER}) Mi?B/s\b",
@@ -284,22 +275,22 @@ class _SysbenchRun:
     version: str = ""
     way: str = ""
     random: bool | None = None
-    values: Row = field(default_factory=dict)
-    series: list[Row] = field(default_factory=list)
+    values: results.Row = field(default_factory=dict)
+    series: list[results.Row] = field(default_factory=list)
 
 
 def _sysbench_runs(source: Source) -> list[_SysbenchRun]:
     runs = [_SysbenchRun()]
     for line, text in source.kept_lines():
-        kind, found = told(text, _SYSBENCH)
+        kind, found = results.told(text, _SYSBENCH)
         run = runs[-1]
-        value = number(found.get("value", ""))
+        value = numbers.number(found.get("value", ""))
         if kind == "run":
             if run.values or run.series:
                 runs.append(_SysbenchRun())
             runs[-1].version = found["version"].rstrip(".") or runs[-1].version
         elif kind == "interval":
-            at_s, *rates = (number(found[name]) for name in ("at", *DIRECTIONS))
+            at_s, *rates = (numbers.number(found[name]) for name in ("at", *results.DIRECTIONS))
             last_s = run.series[-1]["t_s"] if run.series else 0.0
             if at_s is None or None in rates or at_s == last_s:
                 source.skip(line)
@@ -308,22 +299,26 @@ def _sysbench_runs(source: Source) -> list[_SysbenchRun]:
                 runs.append(run := _SysbenchRun())
                 last_s = 0.0
             row = {"t_s": at_s, "interval_s": at_s - last_s}
-            for way, mib_s in zip(DIRECTIONS, rates, strict=True):
-                row[f"{way}_bw_mb_s"] = (mib_s or 0.0) * MIB / MB
+            for way, mib_s in zip(results.DIRECTIONS, rates, strict=True):
+                row[f"{way}_bw_mb_s"] = (mib_s or 0.0) * results.MIB / results.MB
             run.series.append(row)
         elif kind == "mode":
             run.random = found["random"].lower() == "random"
             run.way = found["way"].lower().replace("r/w", "rw").replace("rewrite", "write")
         elif kind == "block":
-            run.values[kind] = size_of(found["value"], found["prefix"]) or 0.0
+            run.values[kind] = numbers.size_of(found["value"], found["prefix"]) or 0.0
         elif kind == "rates":
             for name in ("iops", "mib_s"):
-                run.values[f"{found['way'].lower()}_{name}"] = number(found[name]) or 0.0
+                run.values[f"{found['way'].lower()}_{name}"] = numbers.number(found[name]) or 0.0
         elif kind in ("done", "moved"):
             name = "ios" if kind == "done" else "mib"
-            for way in DIRECTIONS:
-                scale = multiple(found[f"{way}_prefix"]) / MIB if kind == "moved" else 1.0
-                run.values[f"{way}_{name}"] = (number(found[way]) or 0.0) * scale
+            for way in results.DIRECTIONS:
+                scale = (
+                    numbers.multiple(found[f"{way}_prefix"]) / results.MIB
+                    if kind == "moved"
+                    else 1.0
+                )
+                run.values[f"{way}_{name}"] = (numbers.number(found[way]) or 0.0) * scale
         elif kind and value is not None:
             run.values[kind] = value
         elif kind:
@@ -338,16 +333,16 @@ def _sysbench_log(source: Source, run: _SysbenchRun) -> Log | None:
     rows = run.series
     if not rows:
         row: dict[str, float | None] = {}
-        for way in DIRECTIONS:
+        for way in results.DIRECTIONS:
             moved, done = (values.get(f"{way}_{what}", math.nan) for what in ("mib", "ios"))
             row[f"{way}_bw_mb_s"] = (
-                values.get(f"{way}_mib_s", moved / (seconds or math.nan)) * MIB / MB
+                values.get(f"{way}_mib_s", moved / (seconds or math.nan)) * results.MIB / results.MB
             )
             row[f"{way}_iops"] = values.get(f"{way}_iops", done / (seconds or math.nan))
-        rows = mean(seconds if seconds > 0 else None, row)
+        rows = results.mean(seconds if seconds > 0 else None, row)
         remarks.append(Remark("has one mean, and no series: --report-interval=1 writes one"))
-    ways = [way for way in DIRECTIONS if run.way in (way, "rw")] or [
-        way for way in DIRECTIONS if any(row.get(f"{way}_bw_mb_s", 0.0) > 0 for row in rows)
+    ways = [way for way in results.DIRECTIONS if run.way in (way, "rw")] or [
+        way for way in results.DIRECTIONS if any(row.get(f"{way}_bw_mb_s", 0.0) > 0 for row in rows)
     ]
     rows = [
         {
@@ -371,14 +366,16 @@ def _sysbench_log(source: Source, run: _SysbenchRun) -> Log | None:
     }
     name = f"{access} {load['direction']}"
     tools = {"sysbench": run.version} if run.version else {}
-    return log_of(source, "sysbench", [Test(name, rows, load)], remarks, tools=tools)
+    return results.log_of(
+        source, "sysbench", [results.Test(name, rows, load)], remarks, tools=tools
+    )
 
 
 SYSBENCH = Format(
     "sysbench",
     "sysbench fileio",
-    has_line(_SYSBENCH, "interval", "read_mib_s", "write_mib_s", "rates", "moved"),
-    reader_of(
+    results.has_line(_SYSBENCH, "interval", "read_mib_s", "write_mib_s", "rates", "moved"),
+    results.reader_of(
         _sysbench_runs, _sysbench_log, "neither intervals nor results of 'sysbench fileio run'"
     ),
     priority=125,

@@ -12,8 +12,7 @@ from xml.etree.ElementTree import Element
 
 from pydantic_core import from_json
 
-from heatsoak.importer.formats import Format
-from heatsoak.importer.formats.results import DIRECTIONS, XmlReader, frame, observed_load
+from heatsoak.importer.formats import Format, results
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.numbers import number_of
 from heatsoak.importer.source import Source
@@ -72,7 +71,7 @@ def _read(source: Source, _: Options) -> list[Log]:
 
 def _elements(source: Source) -> tuple[Element, list[Element]]:
     """Return the outermost element, and the tests that stand in it whole."""
-    reader = XmlReader(source)
+    reader = results.XmlReader(source)
     size = 0
     for piece in (*source.chunks(), b""):
         size += len(piece)
@@ -140,7 +139,7 @@ def _log(source: Source, test: Element, about: dict[str, Any]) -> Log | None:
     return Log(
         format=_NAME,
         source=source.name,
-        samples=frame(rows),
+        samples=results.frame(rows),
         steps=tuple(_step(load, asked) for load in dict(x for x in cells if x[1])),
         label=label,
         drive=_drive(about.get("devinfo")),
@@ -155,7 +154,7 @@ def _log(source: Source, test: Element, about: dict[str, Any]) -> Log | None:
 def _step(load: _Load, asked: dict[str, Any]) -> Observed:
     name, pattern, block, reads_pct = load
     direction = pattern and pattern.removeprefix("rand")
-    return observed_load(
+    return results.observed_load(
         name,
         direction,
         random=pattern != direction if pattern else None,
@@ -189,7 +188,7 @@ def _cells(tag: str, matrix: list[Any]) -> Iterator[_Cell]:
             size = _at(sizes, index)
             own = [_list(_at(block, at)) for at in range(2)]
             for turn in range(max(map(len, own))):
-                for way, values in zip(DIRECTIONS, own, strict=True):
+                for way, values in zip(results.DIRECTIONS, own, strict=True):
                     load = (f"{way} {size or f'block {index + 1}'}", way, size, None)
                     yield load, _finite(_KIB_S, **{f"{way}_bw_mb_s": _at(values, turn)})
     else:
