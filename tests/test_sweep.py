@@ -205,12 +205,13 @@ def test_workers_with_too_little_memory_get_no_task(tmp_path: Path) -> None:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list to which each point that is predicted is added, if it is predicted here."""
     predicted: list[str] = []
+    predict_each = work.predict_each
 
     def predict(packed: bytes, asked: Sequence[work.Asked]) -> Any:
         predicted.extend(name for name, _ in asked)
-        return work.predict_each(packed, asked)
+        return predict_each(packed, asked)
 
-    monkeypatch.setattr("heatsoak.sweep.predict_each", predict)
+    monkeypatch.setattr("heatsoak.sweep.work.predict_each", predict)
     return predicted
 
 

@@ -26,8 +26,8 @@ BANNED = {
 GAP = r"[\s#/*]+"
 MOST_LINES_OF_A_FUNCTION = 70
 MOST_LINES_UNRELEASED = 60
-#: Public classes of one name: a number with its interval is to become one shape.
-SHARED_NAMES = {"Estimate"}
+#: Who takes as many names of a module takes the module: `words.temp_text`, not `temp_text`.
+MANY_NAMES = 3
 
 
 def _shape() -> Any:
@@ -79,7 +79,54 @@ def test_a_public_class_has_a_name_of_its_own() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(f"{path.relative_to(ROOT)}:{node.lineno}")
     shared = {name: there for name, there in places.items() if len(there) > 1}
-    assert shared.keys() == SHARED_NAMES, f"rename one of each: {shared}"
+    assert not shared, f"rename one of each: {shared}"
+
+
+def _bound(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Names that a module gives to things, and what of heatsoak each is."""
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.Name(id=name, ctx=ast.Store())
+                | ast.arg(arg=name)
+                | ast.ClassDef(name=name)
+                | ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
+                | ast.ExceptHandler(name=str(name))
+                | ast.MatchAs(name=str(name))
+            ):
+                yield name, ""
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                of = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+                yield from ((alias.asname or alias.name, of + alias.name) for alias in aliases)
+
+
+def test_who_takes_many_names_of_a_module_takes_the_module() -> None:
+    modules = SHAPE.modules_of(ROOT)
+    bound = {name: set(_bound(SHAPE.tree_of(path))) for name, path in modules.items()}
+    many = []
+    for name, path in modules.items():
+        tree = SHAPE.tree_of(path)
+        offered = [ast.unparse(node) for node in tree.body if "__all__" in ast.unparse(node)]
+        typed = {
+            inner
+            for node in ast.walk(tree)
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+            for inner in ast.walk(node)
+        }
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.ImportFrom) or node in typed:
+                continue
+            names = {alias.name for alias in node.names} - {
+                alias.name
+                for alias in node.names
+                if f"{node.module}.{alias.name}" in modules or f"'{alias.name}'" in str(offered)
+            }
+            parent, _, last = (node.module or "").rpartition(".")
+            others = {of for there in (name, parent) for n, of in bound.get(there, ()) if n == last}
+            if len(names) >= MANY_NAMES and node.module in modules and others <= {node.module}:
+                many.append(f"{path.relative_to(ROOT)}:{node.lineno}: {', '.join(sorted(names))}")
+    assert not many, "take the module, as in `from heatsoak import words`"
 
 
 def test_no_function_is_longer_than_a_page() -> None:

@@ -222,7 +222,7 @@ def traced_mb(disk: CountedDisk, directory: Path, at_s: Sequence[float]) -> list
 def test_the_rows_that_a_watch_judges_take_little_more_than_their_numbers(
     disk: CountedDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("heatsoak.bench.watch.MonotonicClock", TenthsOfSeconds)
+    monkeypatch.setattr("heatsoak.target.base.MonotonicClock", TenthsOfSeconds)
     before_mb, after_mb = traced_mb(disk, tmp_path / "r", [60, 360])
     assert after_mb - before_mb < 3000 * 400 / 1e6
 
@@ -232,7 +232,7 @@ def test_the_rows_that_a_watch_judges_take_little_more_than_their_numbers(
 def test_a_watch_takes_no_more_memory_after_its_first_half_hour(
     disk: CountedDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("heatsoak.bench.watch.MonotonicClock", TenthsOfSeconds)
+    monkeypatch.setattr("heatsoak.target.base.MonotonicClock", TenthsOfSeconds)
     early_mb, full_mb, later_mb = traced_mb(disk, tmp_path / "r", [60, 2400, 6000])
     assert full_mb - early_mb < 10
     assert later_mb - full_mb < 3  # rows go many at a time

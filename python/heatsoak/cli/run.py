@@ -106,11 +106,9 @@ def run_command(
     if dry_run:
         common.show_rows(session.preview(), output_format, print_preview)
         return 0
-    if resume and output is None:
-        output = _unfinished(session.protocol.name)
-    recordings = session.record(
-        output or directories.default_directory(session.protocol.name), resume=resume
-    )
+    name = session.protocol.name
+    output = output or (_unfinished(name) if resume else directories.default_directory(name))
+    recordings = session.record(output, resume=resume)
     findings = analyze(recordings)
     together = Path(os.path.commonpath([recording.path for recording in recordings]))
     common.show_findings(findings, recordings, output_format, evidence=evidence, paths=[together])
