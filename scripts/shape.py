@@ -124,19 +124,6 @@ def complaints(sizes: Mapping[str, Counter[str]], budgets: Mapping[str, Any]) ->
                 )
 
 
-def raised_without_reason(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    """Yield which budgets went up from one version to the next without a reason of their own."""
-    for name, room in after["rooms"].items():
-        then = before["rooms"].get(name, {})
-        is_explained = room.get("reason", "") not in ("", then.get("reason"))
-        for what in limited(room):
-            if room[what] > then.get(what, room[what]) and not is_explained:
-                yield (
-                    f"{name}: its budget went up from {then[what]:,} to {room[what]:,} {what}: say "
-                    "why in `reason`, or take it down"
-                )
-
-
 def lowered(text: str, sizes: Mapping[str, Counter[str]]) -> str:
     """Return a file of budgets with none higher than today's size and the headroom."""
     budgets = tomllib.loads(text)
