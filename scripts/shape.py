@@ -19,7 +19,10 @@ from typing import Any
 BUDGETS = Path("scripts/budgets.toml")
 STEP_KINDS = "Step|Pause|Purge|Replay|Copy|Rounds|Precondition|Observed|Observation"
 #: Names of which a reader learns nothing.
-EMPTY_NAMES = ("one", "found", "known", "told", "said", "given", "some", "these", "both", "there")
+EMPTY_NAMES = (
+    *("one", "found", "known", "told", "said", "given", "seen", "kept"),
+    *("what", "own", "some", "these", "both", "there"),
+)
 #: Sentences with more words are hard to read.
 LONG_SENTENCE = 40
 _COMMENTS = {".py": "#", ".toml": "#", ".rs": "//", ".ts": "//", ".mjs": "//"}
@@ -121,19 +124,6 @@ def complaints(sizes: Mapping[str, Counter[str]], budgets: Mapping[str, Any]) ->
                 )
 
 
-def raised_without_reason(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    """Yield which budgets went up from one version to the next without a reason of their own."""
-    for name, room in after["rooms"].items():
-        then = before["rooms"].get(name, {})
-        is_explained = room.get("reason", "") not in ("", then.get("reason"))
-        for what in limited(room):
-            if room[what] > then.get(what, room[what]) and not is_explained:
-                yield (
-                    f"{name}: its budget went up from {then[what]:,} to {room[what]:,} {what}: say "
-                    "why in `reason`, or take it down"
-                )
-
-
 def lowered(text: str, sizes: Mapping[str, Counter[str]]) -> str:
     """Return a file of budgets with none higher than today's size and the headroom."""
     budgets = tomllib.loads(text)
@@ -186,12 +176,12 @@ def circles_in(graph: dict[str, set[str]]) -> list[list[str]]:
 
 def _shares_of_names(modules: Mapping[str, Path]) -> Iterator[str]:
     """How often the names that say nothing are assigned."""
-    counts = Counter(
-        node.id
-        for path in modules.values()
-        for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    )
+    counts = Counter[str]()
+    for node in (node for path in modules.values() for node in ast.walk(tree_of(path))):
+        if isinstance(node, ast.arg) and node.arg not in ("self", "cls"):
+            counts[node.arg] += 1
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            counts[node.id] += 1
     empty = {name: counts[name] for name in EMPTY_NAMES if counts[name]}
     yield f"{sum(empty.values()) / counts.total():.1%} of assigned names say nothing"
     for name, count in sorted(empty.items(), key=lambda item: -item[1]):
