@@ -29,7 +29,7 @@ _PIECES = _TABLE.pop("pieces")
 
 def _one(case: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     common = {key: value for key, value in case.items() if key not in ("each", "is")}
-    return common | case.get("is", {}) | own
+    return {**common, **case.get("is", {}), **own}
 
 
 #: Each case of the table by its kind and name.
@@ -42,8 +42,8 @@ CASES = {
 
 _PLACE = re.compile(r"«(.+?)(?::([\d,.]*[a-z%]?))?»", re.DOTALL)
 _AGAIN = re.compile(r"«(\d+)\.\.(\d+)»([^\n]*)\n?|«(\d+)\.\.(\d+):»(.*?)«end»", re.DOTALL)
-_OF_LOG = ("format", "source", "clock", "label", "drive", "tools", "conditions", "has_rates")
-_OF_LOG += ("is_in_order_only",)
+_OF_LOG = ("format", "source", "clock", "label", "drive", "tools", "conditions", "has_rates",
+           "is_in_order_only")  # fmt: skip
 _OF_ANSWERS = {"throttles", "says", "because", "next", "text", "encoding", "name"}
 _KNOWN = _OF_ANSWERS | {*_OF_LOG, "file", "joined", "shift", "map", "device", "refused", "longest"}
 _KNOWN |= {"logs", "start", "count", "limits", "sensor", "columns", "has", "lacks", "see", "moved"}
@@ -319,8 +319,8 @@ def _fits(found: Any, wanted: Any, absolute: float | None = None) -> bool:
         return found is None
     if isinstance(wanted, str) and found is not None and not isinstance(found, str):
         value, mark, room = re.split("([~±])", wanted)
-        room_of = {"~": {"rel": float(room)}, "±": {"abs": float(room), "rel": 0.0}}
-        return bool(found == pytest.approx(float(value), **room_of[mark]))
+        rel, near = (float(room), None) if mark == "~" else (0.0, float(room))
+        return bool(found == pytest.approx(float(value), rel=rel, abs=near))
     if isinstance(wanted, str) or found is None:
         return bool(found == wanted)
     if absolute is not None:

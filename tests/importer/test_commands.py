@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import complaint, heatsoak, heatsoak_here
+from command import complaint, heatsoak_here
 
 NOON = 1_800_000_000
 
@@ -25,7 +25,7 @@ def logs(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_logs_of_the_same_hour_are_judged_together(logs: Path) -> None:
-    done = heatsoak("analyze", "load.csv", "heat.csv", "--format", "json", cwd=logs)
+    done = heatsoak_here("analyze", "load.csv", "heat.csv", "--format", "json", cwd=logs)
     assert done.returncode == 0, done.stderr
     (recording,) = json.loads(done.stdout)["recordings"]
     (step,) = recording["steps"]
@@ -40,20 +40,20 @@ def test_logs_of_the_same_hour_are_judged_together(logs: Path) -> None:
 @pytest.mark.slow
 def test_imported_logs_are_recordings_with_labels(logs: Path) -> None:
     words = ("import", "load.csv", "heat.csv", "-o", "kept", "--set", "heatsink=none")
-    done = heatsoak(*words, "--format", "json", cwd=logs)
+    done = heatsoak_here(*words, "--format", "json", cwd=logs)
     assert done.returncode == 0, done.stderr
     (row,) = json.loads(done.stdout)
     assert row["conditions"] == {"heatsink": "none"}
     assert any(name.startswith("temp_c.") for name in row["columns"])
-    judged = heatsoak("analyze", "kept", "--format", "json", cwd=logs)
-    here = heatsoak("analyze", "load.csv", "heat.csv", "--format", "json", cwd=logs)
+    judged = heatsoak_here("analyze", "kept", "--format", "json", cwd=logs)
+    here = heatsoak_here("analyze", "load.csv", "heat.csv", "--format", "json", cwd=logs)
     steps = [json.loads(each.stdout)["recordings"][0]["steps"] for each in (judged, here)]
     assert steps[0] == steps[1]
 
 
 @pytest.mark.slow
 def test_files_that_are_to_stay_apart_are_several_recordings(logs: Path) -> None:
-    done = heatsoak("import", "load.csv", "heat.csv", "--separate", "-o", "two", cwd=logs)
+    done = heatsoak_here("import", "load.csv", "heat.csv", "--separate", "-o", "two", cwd=logs)
     assert done.returncode == 0, done.stderr
     assert sorted(path.name[:1] for path in (logs / "two").iterdir()) == ["1", "2"]
 
@@ -61,14 +61,14 @@ def test_files_that_are_to_stay_apart_are_several_recordings(logs: Path) -> None
 @pytest.mark.slow
 def test_a_directory_stands_for_its_logs_and_names_what_it_left_out(logs: Path) -> None:
     (logs / "photo.jpg").write_bytes(bytes(range(256)) * 9)
-    done = heatsoak("analyze", ".", "--evidence", cwd=logs)
+    done = heatsoak_here("analyze", ".", "--evidence", cwd=logs)
     assert done.returncode == 0, done.stderr
     assert "photo.jpg" in done.stdout
 
 
 @pytest.mark.slow
 def test_a_log_with_only_temperatures_says_what_it_shows(logs: Path) -> None:
-    done = heatsoak("analyze", "heat.csv", "--format", "json", cwd=logs)
+    done = heatsoak_here("analyze", "heat.csv", "--format", "json", cwd=logs)
     (recording,) = json.loads(done.stdout)["recordings"]
     (step,) = recording["steps"]
     assert step["verdict"] == "unknown"
@@ -80,9 +80,9 @@ def test_a_log_with_only_temperatures_says_what_it_shows(logs: Path) -> None:
 def test_unknown_headers_take_a_mapping(logs: Path) -> None:
     table = (logs / "load.csv").read_text().replace("timestamp,write MB/s", "Messzeit,Wert")
     (logs / "mine.csv").write_text(table)
-    assert "--map" in complaint(heatsoak("analyze", "mine.csv", cwd=logs), 2)
+    assert "--map" in complaint(heatsoak_here("analyze", "mine.csv", cwd=logs), 2)
     words = ("analyze", "mine.csv", "--map", "time=Messzeit,write_mb_s=Wert", "--format", "json")
-    (recording,) = json.loads(heatsoak(*words, cwd=logs).stdout)["recordings"]
+    (recording,) = json.loads(heatsoak_here(*words, cwd=logs).stdout)["recordings"]
     assert recording["steps"][0]["episodes"][0]["depth_pct"] == pytest.approx(55, abs=1)
 
 
