@@ -18,11 +18,16 @@ def board(machine: Machine, index: int, name: str, **files: object) -> Path:
     return machine.hwmon(index, machine.devices / "platform" / f"{name}.{index}", name, **files)
 
 
+def fans(machine: Machine) -> FanSensor:
+    sensor = FanSensor.find(machine.roots)
+    assert sensor is not None
+    return sensor
+
+
 def test_fans_of_all_chips_are_read_by_chip_and_label(machine: Machine) -> None:
     board(machine, 0, "nct6798", fan1_input=1203, fan2_input=0, fan2_label="CPU Fan", temp1_input=1)
     board(machine, 1, "amdgpu", fan1_input=2950, fan1_min=0)
-    sensor = FanSensor.find(machine.roots)
-    assert sensor is not None
+    sensor = fans(machine)
     assert sensor.read() == {
         "fan_rpm.nct6798_fan1": 1203,
         "fan_rpm.nct6798_cpu_fan": 0,
@@ -39,8 +44,7 @@ def test_fans_of_the_same_name_have_columns_of_their_own(machine: Machine) -> No
     board(machine, 0, "amdgpu", fan1_input=1000)
     board(machine, 1, "amdgpu", fan1_input=2000)
     board(machine, 2, "odd", fan1_input=3, fan1_label="?", fan2_input=4, fan2_label="!")
-    sensor = FanSensor.find(machine.roots)
-    assert sensor is not None
+    sensor = fans(machine)
     assert sensor.read() == {
         "fan_rpm.amdgpu_fan1": 1000,
         "fan_rpm.amdgpu_fan1_hwmon1_1": 2000,
@@ -51,8 +55,7 @@ def test_fans_of_the_same_name_have_columns_of_their_own(machine: Machine) -> No
 
 def test_a_fan_that_does_not_answer_costs_its_own_column(machine: Machine) -> None:
     node = board(machine, 0, "nct6798", fan1_input=900, fan2_input="?")
-    sensor = FanSensor.find(machine.roots)
-    assert sensor is not None
+    sensor = fans(machine)
     assert sensor.read() == {"fan_rpm.nct6798_fan1": 900}
     assert sensor.last_error is None
     (node / "fan1_input").unlink()

@@ -72,6 +72,10 @@ def test_all_at_once_are_three_and_each_is_reported_once() -> None:
     then = after(BEGIN, 60, slept_s=600, set_s=-86400)
     found = seen(BEGIN, then, after(then, 0.2), after(then, 0.4))
     assert [list(one.data) for one in found] == [["slept_s"], ["clock_set_s"], ["stood_still_s"]]
+    # a machine without a clock that runs in its sleep still reports the rest
+    begin = replace(BEGIN, all_s=BEGIN.awake_s)
+    (told,) = seen(begin, replace(after(begin, 0.2), wall_s=begin.wall_s + 3600))
+    assert list(told.data) == ["clock_set_s"]
 
 
 @given(
@@ -94,12 +98,6 @@ def test_the_message_says_how_long_it_was(slept_s: float, set_s: float) -> None:
     assert clock.data["clock_set_s"] == pytest.approx(set_s, abs=0.01)
 
 
-def test_a_machine_without_a_clock_that_runs_in_sleep_still_reports_the_rest() -> None:
-    one = replace(BEGIN, all_s=BEGIN.awake_s)
-    (told,) = seen(one, replace(after(one, 0.2), wall_s=one.wall_s + 3600))
-    assert list(told.data) == ["clock_set_s"]
-
-
 def begun(unix_s: float | None, boot: Boot | None) -> RecordingMeta:
     return RecordingMeta(
         protocol=Observation(name="o", steps=[Observed(name="a")]),
@@ -114,16 +112,11 @@ def begun(unix_s: float | None, boot: Boot | None) -> RecordingMeta:
 OTHER_BOOT = Boot(id="another", clock_s=1e9)
 
 
-@pytest.mark.parametrize(
-    "unix_s",
-    [None, 0.0, 86400.0, time.time() + 3600, time.time() - 1e8],
-    ids=["none", "1970", "a day in 1970", "to come", "years ago"],
-)
-def test_after_another_boot_an_impossible_wall_clock_proves_nothing(
-    unix_s: float | None,
-) -> None:
-    assert passed_since(begun(unix_s, OTHER_BOOT)) is None
-    assert passed_since(begun(unix_s, None)) is None
+def test_after_another_boot_an_impossible_wall_clock_proves_nothing() -> None:
+    now_s = time.time()
+    for unix_s in (None, 0.0, 86400.0, now_s + 3600, now_s - 1e8):
+        assert passed_since(begun(unix_s, OTHER_BOOT)) is None
+        assert passed_since(begun(unix_s, None)) is None
 
 
 def test_in_one_boot_the_wall_clock_does_not_matter_and_after_another_it_counts() -> None:
