@@ -82,12 +82,11 @@ def _section(found: Comparison) -> ComparisonSection:
             DrawnRow(
                 row=places[id(row)],
                 name=name,
-                at=row.delta_pct,
+                at=row.delta_pct or 0.0,
                 range=row.change_pct,
                 verdict=row.verdict,
             )
             for row, name in drawn(over_all, len(found.groups))
-            if row.delta_pct is not None
         ],
     )
 
