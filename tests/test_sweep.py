@@ -407,11 +407,11 @@ def test_the_example_is_a_grid(tmp_path: Path) -> None:
 def test_a_twin_is_swept_in_its_places_as_it_is_predicted(
     tmp_path: Path, twinned: "Twinned"
 ) -> None:
-    twin = twinned.directory / "twin.toml"
-    grid = f'drives = "{twin}"\nworkloads = "read"\nfor = "3m"\nwarmer_k = [0, 10]\n'
+    twin = twinned.path()
+    grid = f'drives = "{twin}"\nworkloads = "write"\nfor = "90s"\nwarmer_k = [0, 10]\n'
     found = swept(grid, "--draws", "40", cwd=tmp_path)
     rows = table(tmp_path / "s").to_dicts()
-    words = ("predict", str(twin), "--workload", "read", "--for", "3m", "--warmer", "10")
+    words = ("predict", str(twin), "--workload", "write", "--for", "90s", "--warmer", "10")
     said = json.loads(heatsoak_here(*words, "--format", "json", cwd=tmp_path).stdout)
     assert rows[1]["onset_mid_s"] == said["onset_s"][1]
     # the exact engine would run its base at the base's speed
