@@ -31,7 +31,6 @@ from heatsoak.reproduce.runner import (
     NotMeasured,
     steps_of,
 )
-from heatsoak_dev.calibration import check_calibration
 
 DRIVE = "samsung-950-pro-512"
 DESTROYER = "storage-bench-destroyer"
@@ -95,14 +94,6 @@ def test_recordings_are_shared_between_figures() -> None:
     jobs = jobs_of(asked)
     assert len(jobs) == len(set(jobs)) == 15  # 14 cells, and the SATA drive
     assert sum(len(question.jobs) for question in asked) > 28
-
-
-@pytest.mark.long
-@pytest.mark.slow
-def test_what_calibrate_fits_is_what_the_catalog_calls_fitted() -> None:
-    roles = catalog.roles()
-    assert all(roles.of(row.id) == "fitted" for row in check_calibration().rows)
-    assert roles.of("px1.power_below_w") == "predicted"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 import heatsoak
 import pytest
@@ -94,4 +95,6 @@ def twinned(tmp_path_factory: pytest.TempPathFactory) -> Twinned:
 def twin_page(twinned: Twinned, tmp_path_factory: pytest.TempPathFactory) -> Page:
     """A page of three recordings, one of which the twin does not follow; two maps."""
     names = ["bench", "fan", "elsewhere"]
-    return page_once(tmp_path_factory, "twin-page", lambda: twinned.page(names))
+    # of half as many resistances, a map takes half as long
+    with patch("heatsoak.report.page.twin._RESISTANCES", 4):
+        return page_once(tmp_path_factory, "twin-page", lambda: twinned.page(names))
