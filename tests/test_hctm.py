@@ -4,11 +4,11 @@ import json
 import mmap
 import os
 import signal
-import traceback
 from pathlib import Path
 
 import pytest
 from damage import DAMAGE
+from ended_inside import interrupted_by, killed_after
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.sensor import Roots
 from heatsoak.target import DeviceInfo
@@ -80,20 +80,14 @@ def test_a_signal_while_they_are_put_back_waits_until_they_are(
 
     drive = Interrupted(hctm=(LOWEST, HIGHEST), tmt=BEFORE)
 
-    def stop(_number: int, _frame: object) -> None:
+    def sent() -> None:
         assert drive.done  # not before the command was through
-        raise KeyboardInterrupt
 
-    def run() -> None:
-        with held(drive_of(roots), Thresholds(60, 80), roots, ioctl=drive.ioctl, state=state):
-            pytest.fail("the signal came while they were set")
-
-    usual = signal.signal(number, stop)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            run()
-    finally:
-        signal.signal(number, usual)
+    with (
+        interrupted_by(number, sent),
+        held(drive_of(roots), Thresholds(60, 80), roots, ioctl=drive.ioctl, state=state),
+    ):
+        pytest.fail("the signal came while they were set")
     assert drive.tmt == BEFORE
     assert list(state.iterdir()) == []
 
@@ -223,17 +217,8 @@ class Shared(Controller):
 
 def killed_run(drive: Controller, roots: Roots, state: Path) -> None:
     """Set thresholds in a process that is killed meanwhile."""
-    child = os.fork()
-    if child == 0:
-        try:
-            with held(drive_of(roots), Thresholds(70), roots, ioctl=drive.ioctl, state=state):
-                os.kill(os.getpid(), signal.SIGKILL)
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(1)  # it must not go on as a second pytest
-    _, status = os.waitpid(child, 0)
-    assert os.WTERMSIG(status) == signal.SIGKILL
+    setting = held(drive_of(roots), Thresholds(70), roots, ioctl=drive.ioctl, state=state)
+    killed_after(setting.__enter__)
 
 
 def test_what_a_killed_run_has_left_is_put_back_by_the_next(roots: Roots, state: Path) -> None:
