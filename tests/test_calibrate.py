@@ -73,7 +73,7 @@ def test_the_catalog_reproduces_the_published_matrix_within_physical_bounds(
         assert low <= parameter.expect[0] <= high, parameter.name
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.slow
 def test_a_short_fit_improves_on_what_is_expected(own_catalog: Path) -> None:
     figures = CellFigures(own_catalog)
