@@ -157,7 +157,7 @@ def test_a_cool_down_in_the_middle_of_a_log_is_one(twinned: "Twinned") -> None:
     assert found.recordings[0].start_k > 10
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_a_limit_is_found_by_the_flash_that_a_drive_reports(tmp_path: Path) -> None:
     made = heatsoak.run("why", "sim:crucial-p1-1tb@laptop", output=tmp_path / "run")
     found = fit(made)
@@ -282,27 +282,17 @@ def test_without_power_the_resistance_is_known_less_well(bench: Recording, twin:
 
 
 @pytest.mark.soak
-def test_a_fit_of_warmer_and_noisier_recordings_in_another_order_is_as_warm_and_less_sure(
+def test_a_fit_to_warmer_recordings_in_another_order_finds_the_same(
     twinned: "Twinned", twin: Twin, seed: int
 ) -> None:
-    chance = np.random.default_rng(seed)
-    by_k, sd_k = chance.uniform(3, 7), chance.uniform(1, 3)
-
-    def warmer(samples: pl.DataFrame) -> pl.DataFrame:
-        noise = pl.Series(chance.standard_normal(samples.height) * sd_k)
-        return samples.with_columns(pl.col(SENSOR) + by_k + noise)
-
-    recordings = [twinned.recording(name) for name in ("fan", "bench")]
-    plain = fit([changed(one, with_readings(lambda c: c + by_k)) for one in recordings])
-    noisy = fit([changed(one, warmer) for one in recordings])
-    assert set(plain.places) == set(noisy.places) == set(twin.places)
+    by_k = np.random.default_rng(seed).uniform(3, 7)
+    warmer = [twinned.recording(name) for name in ("fan", "bench")]
+    found = fit([changed(one, with_readings(lambda c: c + by_k)) for one in warmer])
+    assert set(found.places) == set(twin.places)
     for place in twin.places:
-        assert resistance_of(plain, place)[1] == pytest.approx(
-            resistance_of(twin, place)[1], rel=0.03
-        )
-        low, _, high = resistance_of(noisy, place)
-        assert high / low > resistance_of(plain, place)[2] / resistance_of(plain, place)[0]
-    assert plain.values()["limit_c"] - twin.values()["limit_c"] == pytest.approx(by_k, abs=0.7)
+        known = resistance_of(twin, place)[1]
+        assert resistance_of(found, place)[1] == pytest.approx(known, rel=0.03)
+    assert found.values()["limit_c"] - twin.values()["limit_c"] == pytest.approx(by_k, abs=0.7)
 
 
 # ---- its file
