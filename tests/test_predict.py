@@ -20,6 +20,24 @@ pytest_plugins = ["twinned"]
 HOT = ("samsung-950-pro-512", "--enclosure", "puget-top-2gpu-loaded", "--for", "40s")
 
 
+WEAR = """
+schema = 1
+name = "wear"
+[[steps]]
+kind = "precondition"
+name = "fill"
+rw = "write"
+bs = "128k"
+iodepth = 32
+[[steps]]
+name = "random-write"
+rw = "randwrite"
+bs = "4k"
+iodepth = 32
+runtime = "2m"
+"""
+
+
 def predicted(*words: str, cwd: Path) -> dict[str, Any]:
     done = heatsoak_here("predict", *words, "--format", "json", cwd=cwd)
     assert done.returncode == 0, done.stderr
@@ -29,10 +47,11 @@ def predicted(*words: str, cwd: Path) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_simulated_run_runs_out_of_spare_area_when_it_was_predicted(tmp_path: Path) -> None:
-    protocol, drive, place = "anandtech-consistency", "samsung-950-pro-256", "wings-px1"
-    load = ("--workload", f"{protocol}:random-write", "--enclosure", place, "--for", "5m")
-    found = predicted(drive, *load, cwd=tmp_path)
-    words = ("run", protocol, "--on", f"sim:{drive}@{place}", "-o", "r")
+    (tmp_path / "wear.toml").write_text(WEAR)
+    drive, place = "samsung-950-pro-256", "wings-px1"
+    words = ("--workload", "wear.toml:random-write", "--enclosure", place)
+    found = predicted(drive, *words, cwd=tmp_path)
+    words = ("run", "wear.toml", "--on", f"sim:{drive}@{place}", "-o", "r")
     assert heatsoak_here(*words, cwd=tmp_path).returncode == 0
     (recording,) = analyze([Recording.open(tmp_path / "r")]).recordings
     (judged,) = [one for one in recording.steps if one.step == "random-write"]
