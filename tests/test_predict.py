@@ -209,7 +209,7 @@ def test_a_drive_that_keeps_its_speed_needs_nothing(tmp_path: Path) -> None:
     (board,) = [offer for offer in found["offers"] if offer["heatsink"] == "board"]
     assert board["price"] == 75
     text = heatsoak_here("advise", *words, cwd=tmp_path).stdout
-    assert text.startswith("Needs no more cooling: it keeps its speed for 1 min as it is.\n")
+    assert text.startswith("Needs no more cooling: it keeps its speed for 2 min as it is.\n")
 
 
 @pytest.mark.parametrize(
