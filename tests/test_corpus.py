@@ -5,7 +5,7 @@ import json
 import pickle
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -30,7 +30,7 @@ from heatsoak_dev.corpus import (
 from heatsoak_dev.corpus.loads import Like
 from heatsoak_dev.corpus.machine import NoiselessStep
 from heatsoak_dev.corpus.scenario import Frame, Scenario, load, noiseless_step_of
-from heatsoak_dev.corpus.truth import Gates, episodes, gates_of, is_at
+from heatsoak_dev.corpus.truth import episodes, gates_of, is_at
 from hypothesis import given
 from hypothesis import strategies as st
 from made_once import made_once
@@ -283,135 +283,115 @@ def levels(*pairs: tuple[float, float]) -> Array:
     return np.concatenate([np.full(round(10 * length_s), value) for length_s, value in pairs])
 
 
-def truth_of(rate: Array, gates: Gates, **state: Array) -> list[TrueEpisode]:
-    return episodes(rate, level_course(rate, **state), gates, 0, 0.1)
+def truth_of(
+    rate: Array, gates: Mapping[str, Sequence[tuple[float, float]]], **state: Array
+) -> list[TrueEpisode]:
+    """The episodes of a rate at 10 Hz, of causes that act in stretches of it."""
+    t_s = np.arange(len(rate)) / 10
+    opened = {
+        cause: np.any([(start_s <= t_s) & (t_s < end_s) for start_s, end_s in each], axis=0)
+        for cause, each in gates.items()
+    }
+    return episodes(rate, level_course(rate, **state), opened, 0, 0.1)  # type: ignore[arg-type]
 
 
-def opened(
-    rate: Array, *stretches: tuple[float, float]
-) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    gate = np.zeros(len(rate), dtype=bool)
-    for start_s, end_s in stretches:
-        gate[round(10 * start_s) : round(10 * end_s)] = True
-    return gate
+@pytest.mark.parametrize(
+    ("pairs", "gates", "expected"),
+    [
+        # depth is that of the last minute against what was before
+        (
+            [(60, 100), (100, 20), (60, 60)],
+            {"spare-area": [(60, 220)]},
+            [("spare-area", 60, 220, 40, False)],
+        ),
+        # a cause on top of another ends it, and falls from the level that it left
+        (
+            [(60, 100), (60, 80), (60, 30)],
+            {"thermal": [(60, 180)], "write-cache": [(120, 180)]},
+            [("thermal", 60, 120, 20, False), ("write-cache", 120, 180, 62.5, False)],
+        ),
+        # an episode ends where the rate is back
+        (
+            [(60, 100), (30, 50), (60, 100)],
+            {"interference": [(60, 90)]},
+            [("interference", 60, 90, 50, True)],
+        ),
+        # what takes nothing, or was low from the start, is none
+        ([(120, 100)], {"thermal": [(60, 120)]}, []),
+        ([(120, 30)], {"spare-area": [(0, 120)]}, []),
+    ],
+)
+def test_an_episode_is_what_a_cause_takes(
+    pairs: list[tuple[float, float]],
+    gates: dict[str, list[tuple[float, float]]],
+    expected: list[tuple[str, float, float, float, bool]],
+) -> None:
+    told = truth_of(levels(*pairs), gates)
+    assert [(one.cause, one.onset_s, one.end_s, one.recovered) for one in told] == [
+        (cause, onset_s, end_s, is_back) for cause, onset_s, end_s, _, is_back in expected
+    ]
+    assert [one.depth_pct for one in told] == pytest.approx([depth for *_, depth, _ in expected])
 
 
 def test_an_episode_starts_where_two_percent_are_lost() -> None:
     # falls by one percent a second from 50 s on
     rate = np.concatenate([np.full(500, 100.0), 100 - np.arange(1, 301) / 10, np.full(800, 70.0)])
-    (episode,) = truth_of(rate, {"sliding": opened(rate, (50, 160))})
+    (episode,) = truth_of(rate, {"sliding": [(50, 160)]})
     assert episode.onset_s == pytest.approx(52, abs=0.6)
-    assert episode.end_s == 160
-    assert not episode.recovered
-    assert episode.shape == "slide"
+    assert (episode.end_s, episode.recovered, episode.shape) == (160, False, "slide")
     assert episode.fall_s == pytest.approx(25, abs=1.5)
-
-
-def test_depth_is_that_of_the_last_minute_against_what_was_before() -> None:
-    rate = levels((60, 100), (100, 20), (60, 60))
-    (episode,) = truth_of(rate, {"spare-area": opened(rate, (60, 220))})
-    assert episode.onset_s == 60
-    assert episode.depth_pct == pytest.approx(40)
-
-
-def test_a_cause_on_top_of_another_ends_it() -> None:
-    rate = levels((60, 100), (60, 80), (60, 30))
-    first, second = truth_of(
-        rate, {"thermal": opened(rate, (60, 180)), "write-cache": opened(rate, (120, 180))}
-    )
-    assert (first.cause, second.cause) == ("thermal", "write-cache")
-    assert first.end_s == second.onset_s == 120
-    assert not first.recovered
-    assert first.depth_pct == pytest.approx(20)
-    # from the level that it fell from
-    assert second.depth_pct == pytest.approx(100 * (1 - 30 / 80))
-
-
-def test_an_episode_ends_where_the_rate_is_back() -> None:
-    rate = levels((60, 100), (30, 50), (60, 100))
-    (episode,) = truth_of(rate, {"interference": opened(rate, (60, 90))})
-    assert episode.recovered
-    assert episode.end_s == 90
-
-
-def test_a_gate_that_takes_nothing_makes_no_episode() -> None:
-    rate = levels((120, 100))
-    assert truth_of(rate, {"thermal": opened(rate, (60, 120))}) == []
-
-
-def test_what_was_low_from_the_start_did_not_fall() -> None:
-    rate = levels((120, 30))
-    assert truth_of(rate, {"spare-area": opened(rate, (0, 120))}) == []
+    # a fifth of a percent each second, though it swings
+    swing = np.where(np.arange(3000) % 3 == 0, 0.97, 1.0)
+    slide = np.interp(np.arange(3000) / 10, [0, 100, 300], [100.0, 100.0, 60.0])
+    (episode,) = truth_of(slide * swing, {"spare-area": [(80, 300)]})
+    assert episode.onset_s == pytest.approx(110, abs=3)
 
 
 def test_what_swings_while_a_cache_is_nearly_full_has_not_fallen_yet() -> None:
     # between two levels of a governor, two seconds at each; the cache's gate opens at 180 s
     is_low = np.arange(3000) % 40 >= 20
     rate = np.where(is_low, 94.0, 100.0) * levels((60, 1.2), (150, 1), (90, 0.8))
-    gates: Gates = {
-        "thermal": opened(rate, (60, 300)),
-        "write-cache": opened(rate, (180, 300)),
-    }
     permitted = np.where(np.arange(len(rate)) < 600, 1.0, 0.8)
+    gates = {"thermal": [(60, 300)], "write-cache": [(180, 300)]}
     _, on_top = truth_of(rate, gates, permitted=permitted)
-    assert on_top.cause == "write-cache"
+    assert (on_top.cause, on_top.shape) == ("write-cache", "step")
     assert on_top.onset_s == pytest.approx(210, abs=0.3)
-    assert on_top.shape == "step"
 
 
-def test_a_rate_that_slides_starts_where_two_percent_are_lost_though_it_swings() -> None:
-    swing = np.where(np.arange(3000) % 3 == 0, 0.97, 1.0)
-    slide = np.interp(np.arange(3000) / 10, [0, 100, 300], [100.0, 100.0, 60.0])
-    gates: Gates = {"spare-area": opened(slide, (80, 300))}
-    (episode,) = truth_of(slide * swing, gates)
-    # a fifth of a percent each second
-    assert episode.onset_s == pytest.approx(110, abs=3)
+def lows(first_s: float, count: int) -> list[tuple[float, float]]:
+    """Eight seconds of each twenty."""
+    return [(first_s + 20 * number, first_s + 8 + 20 * number) for number in range(count)]
 
 
 def test_a_governor_that_swings_makes_one_cycle() -> None:
     rate = levels((60, 100), *[(8, 40), (12, 100)] * 5)
-    lows = [(60 + 20 * number, 68 + 20 * number) for number in range(5)]
     permitted = np.where(rate < 100, 0.4, 1.0)
-    (episode,) = truth_of(rate, {"thermal": opened(rate, *lows)}, permitted=permitted)
-    assert episode.shape == "cycle"
-    assert episode.onset_s == 60
-    assert episode.end_s == 160
+    (episode,) = truth_of(rate, {"thermal": lows(60, 5)}, permitted=permitted)
+    assert (episode.shape, episode.onset_s, episode.end_s) == ("cycle", 60, 160)
 
 
-def test_a_cycle_that_continues_under_another_cause_does_not_fall_a_third_time() -> None:
+@pytest.mark.parametrize(
+    "others", [[(105, 0.6)], [(25, 0.6), (20, 0.35), (20, 0.55), (20, 0.3), (20, 0.6)]]
+)
+def test_a_cycle_that_continues_under_another_cause_does_not_fall_a_third_time(
+    others: list[tuple[float, float]],
+) -> None:
     share = levels((60, 1), *[(8, 0.4), (12, 1)] * 10)
-    others = levels((155, 1), (105, 0.6))
-    rate = 100 * share * others
-    lows = [(60 + 20 * number, 68 + 20 * number) for number in range(10)]
-    gates: Gates = {"thermal": opened(rate, *lows), "interference": opened(rate, (155, 260))}
+    rate = 100 * share * levels((155, 1), *others)
+    gates = {"thermal": lows(60, 10), "interference": [(155, 260)]}
     cycle, on_top = truth_of(rate, gates, permitted=share)
-    assert (cycle.cause, cycle.shape) == ("thermal", "cycle")
-    assert on_top.cause == "interference"
-    assert cycle.end_s == on_top.onset_s == 155
+    assert (cycle.cause, cycle.shape, cycle.end_s) == ("thermal", "cycle", 155)
     # one that swings while the other lasts is over when the step is
-    assert on_top.end_s == 260
-
-
-def test_a_swing_that_wanders_under_another_cause_is_not_a_third_episode_either() -> None:
-    share = levels((60, 1), *[(8, 0.4), (12, 1)] * 10)
-    others = levels((155, 1), (25, 0.6), (20, 0.35), (20, 0.55), (20, 0.3), (20, 0.6))
-    rate = 100 * share * others
-    lows = [(60 + 20 * number, 68 + 20 * number) for number in range(10)]
-    gates: Gates = {"thermal": opened(rate, *lows), "interference": opened(rate, (155, 260))}
-    cycle, on_top = truth_of(rate, gates, permitted=share)
-    assert (cycle.cause, cycle.shape) == ("thermal", "cycle")
-    assert (on_top.cause, on_top.recovered) == ("interference", False)
-    assert (on_top.onset_s, on_top.end_s) == (155, 260)
+    assert (on_top.cause, on_top.onset_s, on_top.end_s) == ("interference", 155, 260)
+    assert not on_top.recovered
 
 
 def test_heat_that_had_not_swung_before_falls_on_top_of_another_cause() -> None:
     rate = levels((60, 100), (60, 60), *[(8, 20), (12, 60)] * 4)
-    lows = [(120 + 20 * number, 128 + 20 * number) for number in range(4)]
     permitted = np.where(rate < 60, 0.3, 1.0)
-    gates: Gates = {"thermal": opened(rate, *lows), "write-cache": opened(rate, (60, 200))}
+    gates = {"thermal": lows(120, 4), "write-cache": [(60, 200)]}
     first, second = truth_of(rate, gates, permitted=permitted)
-    assert (first.cause, second.cause) == ("write-cache", "thermal")
-    assert second.onset_s == 120
+    assert (first.cause, second.cause, second.onset_s) == ("write-cache", "thermal", 120)
 
 
 @given(
