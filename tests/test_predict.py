@@ -195,15 +195,8 @@ def test_what_is_advised_is_enough_and_a_little_less_is_not(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_a_drive_that_keeps_its_speed_needs_nothing(tmp_path: Path) -> None:
-    words = (
-        "samsung-950-pro-512",
-        "--enclosure",
-        "wings-px1",
-        "--price",
-        "board=75",
-        "--for",
-        "1m",
-    )
+    place = ("--enclosure", "wings-px1", "--for", "2m")
+    words = ("samsung-950-pro-512", *place, "--price", "board=75")
     found = advised(*words, cwd=tmp_path)
     assert (found["matters"], found["heatsink_k_per_w"], found["airflow_m_s"]) == ("no", None, None)
     (board,) = [offer for offer in found["offers"] if offer["heatsink"] == "board"]
