@@ -62,7 +62,7 @@ def made(factory: pytest.TempPathFactory, name: str, seeds: Sequence[int]) -> li
 
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> list[LabelledCase]:
-    return made(tmp_path_factory, "labelled-cases", [DEVELOPMENT[n] for n in (0, 1, 3, 5, 8, 9)])
+    return made(tmp_path_factory, "labelled-cases", [DEVELOPMENT[n] for n in (0, 3, 5, 8, 9)])
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> list[LabelledCase]:
 @pytest.mark.slow
 def test_a_seed_gives_the_same_case_each_time(cases: list[LabelledCase]) -> None:
     again = make(3)
-    first = cases[2]
+    first = cases[1]
     assert (again.truth, again.grey, again.verdicts) == (first.truth, first.grey, first.verdicts)
     assert again.choices == first.choices
     for one, other in zip(first.recordings, again.recordings, strict=True):
@@ -139,7 +139,7 @@ def test_every_judged_step_has_a_verdict_and_its_rate_before_noise(
 
 @pytest.mark.slow
 def test_a_pair_matches_in_all_but_its_cause(cases: list[LabelledCase]) -> None:
-    one, other = cases[4:]
+    one, other = cases[3:]
     assert (one.choices.pair, other.choices.pair) == (9, 8)
     (hot,), (full,) = one.truth, other.truth
     assert hot.cause == "thermal"
@@ -427,22 +427,20 @@ def test_a_ramp_is_as_long_as_its_window_and_starts_with_the_step() -> None:
 def test_the_command_writes_recordings_with_the_truth_beside_them(
     cases: list[LabelledCase], tmp_path: Path
 ) -> None:
-    done = heatsoak("corpus", "-o", "c", "--count", "2", "--format", "json", cwd=tmp_path)
+    done = heatsoak("corpus", "-o", "c", "--count", "1", "--format", "json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    rows = json.loads(done.stdout)
-    assert [row["seed"] for row in rows] == [0, 1]
-    for row, case in zip(rows, cases, strict=False):
-        truth = json.loads((tmp_path / row["path"] / "truth.json").read_text("utf-8"))
-        found = find_recordings(tmp_path / row["path"])
-        assert len(found) == row["recordings"] == len(truth["recordings"])
-        for one, recording in zip(truth["recordings"], found, strict=True):
-            assert recording.path == tmp_path / row["path"] / one["path"]
-            assert isinstance(recording, Recording)
-            assert {step["step"] for step in one["steps"]} == {step for _, step in case.verdicts}
-        episodes = [e for one in truth["recordings"] for s in one["steps"] for e in s["episodes"]]
-        assert [e["onset_s"] for e in episodes] == [e.onset_s for e in case.truth]
-        written = found[0].samples()
-        assert written.equals(case.recordings[0].samples())
+    (row,), case = json.loads(done.stdout), cases[0]
+    assert row["seed"] == 0
+    truth = json.loads((tmp_path / row["path"] / "truth.json").read_text("utf-8"))
+    found = find_recordings(tmp_path / row["path"])
+    assert len(found) == row["recordings"] == len(truth["recordings"])
+    for one, recording in zip(truth["recordings"], found, strict=True):
+        assert recording.path == tmp_path / row["path"] / one["path"]
+        assert isinstance(recording, Recording)
+        assert {step["step"] for step in one["steps"]} == {step for _, step in case.verdicts}
+    episodes = [e for one in truth["recordings"] for s in one["steps"] for e in s["episodes"]]
+    assert [e["onset_s"] for e in episodes] == [e.onset_s for e in case.truth]
+    assert found[0].samples().equals(case.recordings[0].samples())
 
 
 def test_the_command_leaves_existing_files_alone_and_has_so_many_cases(tmp_path: Path) -> None:
