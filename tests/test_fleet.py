@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from heatsoak.bench.fleet import Fleet
@@ -20,61 +21,28 @@ from heatsoak.bench.session import Session, plan_session
 from heatsoak.errors import RunInterrupted, ShutDownError, ToolError
 from heatsoak.output import Console
 from heatsoak.protocol import Protocol, load
-from heatsoak.protocol.source import parse_toml
 from heatsoak.recording import find_recordings
 from heatsoak.target import parse_place
 from waiting import until
 
-PROTOCOL = """
-schema = 1
-name = "short"
-[matrix]
-enclosure = "{place}"
-[matrix.axes]
-place = ["open-bench", "laptop", "puget-top-2gpu-loaded"]
-[[steps]]
-kind = "precondition"
-name = "fill"
-rw = "write"
-bs = "128k"
-iodepth = 32
-[[steps]]
-name = "write"
-rw = "randwrite"
-bs = "4k"
-iodepth = 32
-runtime = "20s"
-[[steps]]
-kind = "pause"
-duration = "30s"
-[[steps]]
-name = "mix"
-rw = "randrw"
-bs = "4k"
-iodepth = 8
-numjobs = 2
-runtime = "20s"
-"""
 PLACES = ["open-bench", "laptop", "puget-top-2gpu-loaded"]
+FULL = {"name": "fill", "rw": "write", "bs": "128k", "iodepth": 32}
+SMALL = {"bs": "4k", "iodepth": 32, "runtime": "20s"}
+STEPS = [
+    {"kind": "precondition", **FULL},
+    {"name": "write", "rw": "randwrite", **SMALL},
+    {"kind": "pause", "duration": "30s"},
+    {"name": "mix", "rw": "randrw", "numjobs": 2, **SMALL, "iodepth": 8},
+]
 #: On a bare board the drive shuts down in a minute and a half.
-HOT_PROTOCOL = """
-schema = 1
-name = "hot"
-[matrix]
-enclosure = "{place}"
-[matrix.axes]
-place = ["board-heatsink", "open-bench", "laptop"]
-[[steps]]
-name = "read"
-rw = "read"
-bs = "128k"
-iodepth = 32
-runtime = "120s"
-"""
+HOT_PLACES = ["board-heatsink", "open-bench", "laptop"]
+HOT_STEPS = [{**FULL, "name": "read", "rw": "read", "runtime": "120s"}]
 
 
-def session(drive: str, text: str = PROTOCOL) -> Session:
-    return plan_session(parse_place(f"sim:{drive}"), lambda: parse_toml(text, "short"))
+def session(drive: str, places: list[str] = PLACES, steps: Any = STEPS) -> Session:
+    matrix = {"enclosure": "{place}", "axes": {"place": places}}
+    told = {"name": "short", "matrix": matrix, "steps": steps}
+    return plan_session(parse_place(f"sim:{drive}"), lambda: Protocol.model_validate(told))
 
 
 # ---- the recordings
@@ -105,7 +73,7 @@ def test_a_drive_that_shuts_down_loses_nothing_but_its_own_end(
     small_hot_drive: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(ShutDownError) as caught:
-        session(str(small_hot_drive), HOT_PROTOCOL).record(tmp_path / "r")
+        session(str(small_hot_drive), HOT_PLACES, HOT_STEPS).record(tmp_path / "r")
     said = str(caught.value)
     assert "\n" not in said
     assert said.startswith(
@@ -116,7 +84,7 @@ def test_a_drive_that_shuts_down_loses_nothing_but_its_own_end(
         recording.meta.conditions["place"]: recording.meta.status
         for recording in find_recordings(tmp_path / "r")
     }
-    assert states.keys() == {"board-heatsink", "open-bench", "laptop"}
+    assert states.keys() == {*HOT_PLACES}
     assert states["open-bench"] == "failed"
     assert states["board-heatsink"] == "finished"
     whole = sum(status == "finished" for status in states.values())

@@ -23,18 +23,10 @@ HOT = ("samsung-950-pro-512", "--enclosure", "puget-top-2gpu-loaded", "--for", "
 WEAR = """
 schema = 1
 name = "wear"
-[[steps]]
-kind = "precondition"
-name = "fill"
-rw = "write"
-bs = "128k"
-iodepth = 32
-[[steps]]
-name = "random-write"
-rw = "randwrite"
-bs = "4k"
-iodepth = 32
-runtime = "2m"
+steps = [
+  { kind = "precondition", name = "fill", rw = "write", bs = "128k", iodepth = 32 },
+  { name = "random-write", rw = "randwrite", bs = "4k", iodepth = 32, runtime = "2m" },
+]
 """
 
 
