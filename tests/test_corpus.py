@@ -352,8 +352,9 @@ def test_what_swings_while_a_cache_is_nearly_full_has_not_fallen_yet() -> None:
     is_low = np.arange(3000) % 40 >= 20
     rate = np.where(is_low, 94.0, 100.0) * levels((60, 1.2), (150, 1), (90, 0.8))
     permitted = np.where(np.arange(len(rate)) < 600, 1.0, 0.8)
-    gates = {"thermal": [(60, 300)], "write-cache": [(180, 300)]}
-    _, on_top = truth_of(rate, gates, permitted=permitted)
+    _, on_top = truth_of(
+        rate, {"thermal": [(60, 300)], "write-cache": [(180, 300)]}, permitted=permitted
+    )
     assert (on_top.cause, on_top.shape) == ("write-cache", "step")
     assert on_top.onset_s == pytest.approx(210, abs=0.3)
 
@@ -378,8 +379,9 @@ def test_a_cycle_that_continues_under_another_cause_does_not_fall_a_third_time(
 ) -> None:
     share = levels((60, 1), *[(8, 0.4), (12, 1)] * 10)
     rate = 100 * share * levels((155, 1), *others)
-    gates = {"thermal": lows(60, 10), "interference": [(155, 260)]}
-    cycle, on_top = truth_of(rate, gates, permitted=share)
+    cycle, on_top = truth_of(
+        rate, {"thermal": lows(60, 10), "interference": [(155, 260)]}, permitted=share
+    )
     assert (cycle.cause, cycle.shape, cycle.end_s) == ("thermal", "cycle", 155)
     # one that swings while the other lasts is over when the step is
     assert (on_top.cause, on_top.onset_s, on_top.end_s) == ("interference", 155, 260)
@@ -389,8 +391,9 @@ def test_a_cycle_that_continues_under_another_cause_does_not_fall_a_third_time(
 def test_heat_that_had_not_swung_before_falls_on_top_of_another_cause() -> None:
     rate = levels((60, 100), (60, 60), *[(8, 20), (12, 60)] * 4)
     permitted = np.where(rate < 60, 0.3, 1.0)
-    gates = {"thermal": lows(120, 4), "write-cache": [(60, 200)]}
-    first, second = truth_of(rate, gates, permitted=permitted)
+    first, second = truth_of(
+        rate, {"thermal": lows(120, 4), "write-cache": [(60, 200)]}, permitted=permitted
+    )
     assert (first.cause, second.cause, second.onset_s) == ("write-cache", "thermal", 120)
 
 
@@ -527,8 +530,9 @@ def case_of(
     case: LabelledCase, truth: list[TrueEpisode], grey: tuple[TrueEpisode, ...] = ()
 ) -> LabelledCase:
     choices = replace(case.choices, sampling_s=0.1)
-    verdicts = {(0, "write"): "steady"}
-    return replace(case, truth=truth, grey=list(grey), verdicts=verdicts, choices=choices)
+    return replace(
+        case, truth=truth, grey=list(grey), verdicts={(0, "write"): "steady"}, choices=choices
+    )
 
 
 def test_what_is_grey_is_neither_missed_nor_false(

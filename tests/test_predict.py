@@ -41,8 +41,8 @@ def predicted(*words: str, cwd: Path) -> dict[str, Any]:
 def test_a_simulated_run_runs_out_of_spare_area_when_it_was_predicted(tmp_path: Path) -> None:
     (tmp_path / "wear.toml").write_text(WEAR)
     drive, place = "samsung-950-pro-256", "wings-px1"
-    words = ("--workload", "wear.toml:random-write", "--enclosure", place)
-    found = predicted(drive, *words, cwd=tmp_path)
+    load = ("--workload", "wear.toml:random-write", "--enclosure", place)
+    found = predicted(drive, *load, cwd=tmp_path)
     words = ("run", "wear.toml", "--on", f"sim:{drive}@{place}", "-o", "r")
     assert heatsoak_here(*words, cwd=tmp_path).returncode == 0
     (recording,) = analyze([Recording.open(tmp_path / "r")]).recordings

@@ -545,8 +545,12 @@ def test_a_cell_takes_the_earlier_onset_and_the_deeper_fall() -> None:
 
 
 def test_a_row_for_json_has_why_only_where_there_is_one() -> None:
-    fields = {"id": "x", "drive": None, "conditions": {}, "metric": "m", "published": (1.0, 1.0)}
-    fields |= {"tolerance": 0.0, "simulated": 1.0, "ok": True, "counted": True}
-    row = ReproductionRow.model_validate({**fields, "role": "predicted"})
+    row = ReproductionRow.model_validate(
+        {
+            **{"id": "x", "drive": None, "conditions": {}, "metric": "m", "published": (1.0, 1.0)},
+            **{"tolerance": 0.0, "simulated": 1.0, "ok": True, "counted": True},
+            "role": "predicted",
+        }
+    )
     assert row.as_dict().keys() == KEYS
     assert row.model_copy(update={"ok": False, "why": "so"}).as_dict().keys() == KEYS | {"why"}
