@@ -251,34 +251,36 @@ def test_warmer_by_the_same_everywhere_moves_air_and_limit_and_nothing_else(
     assert off(problem, u) - u @ u + priors - was < 0.05 * (unmoved - was)
 
 
+def variances(problem: Problem, u: NDArray[np.float64]) -> dict[str, float]:
+    """Return how far off each parameter may be, in spreads of what is expected, squared."""
+    slope = problem.jacobian(u)
+    found = np.diag(np.linalg.inv(slope.T @ slope))
+    return {one.name: float(at) for one, at in zip(problem.parameters, found, strict=True)}
+
+
 def test_noisier_readings_tell_less(bench: Recording, twin: Twin) -> None:
-    chance = np.random.default_rng(1)
-    noise = chance.standard_normal(bench.samples(["t_s"]).height)
+    noise = np.random.default_rng(1).standard_normal(bench.samples(["t_s"]).height)
+
+    def noisy(sd_k: float) -> InMemoryRecording:
+        return changed(bench, with_readings(lambda c: c + pl.Series(noise * sd_k)))
+
     found, known = [], []
     for sd_k in (0.5, 4.0):
-        noisy = changed(bench, with_readings(lambda c, k=sd_k: c + pl.Series(noise * k)))
-        problem, u = problem_of(twin, noisy)
+        problem, u = problem_of(twin, noisy(sd_k))
         off_k, slopes = [problem.off_k(u, 0)], problem.reading_slopes(u)
         found.append(estimate_noise(problem.measured, off_k, slopes, twin.noise))
         problem.set_noise(found[-1])
-        slope = problem.jacobian(u)
-        known.append(np.diag(np.linalg.inv(slope.T @ slope)))
+        known.append(variances(problem, u))
     assert found[1].own_k > 2 * found[0].own_k
-    names = [
-        one.name for one in twin.parameters if one.name in {p.name for p in problem.parameters}
-    ]
     for name in ("limit_c", f"k_per_w@{twin.places[0]}"):
-        assert known[1][names.index(name)] > known[0][names.index(name)]
+        assert known[1][name] > known[0][name]
 
 
 def test_without_power_the_resistance_is_known_less_well(bench: Recording, twin: Twin) -> None:
-    known = []
-    for recording in (bench, changed(bench, lambda samples: samples.drop("power_w"))):
-        problem, u = problem_of(twin, recording)
-        slope = problem.jacobian(u)
-        at = [one.name for one in problem.parameters].index(f"k_per_w@{twin.places[0]}")
-        known.append(np.linalg.inv(slope.T @ slope)[at, at])
-    assert known[1] > 1.5 * known[0]
+    unpowered = changed(bench, lambda samples: samples.drop("power_w"))
+    with_it, without = (variances(*problem_of(twin, one)) for one in (bench, unpowered))
+    resistance = f"k_per_w@{twin.places[0]}"
+    assert without[resistance] > 1.5 * with_it[resistance]
 
 
 @pytest.mark.soak
