@@ -179,6 +179,7 @@ def test_what_is_advised_is_enough_and_a_little_less_is_not(tmp_path: Path) -> N
     # more air is needed where it is hotter
     flows = [one["airflow_m_s"] for one in found["curve"]]
     known = [m_s for m_s in flows if m_s is not None]
+    assert len(flows) == 8
     assert known == sorted(known)
     assert flows[: len(known)] == known
     offers = [offer["throttles"] for offer in found["offers"]]
