@@ -10,6 +10,7 @@ from heatsoak.catalog import load_trace
 from heatsoak.protocol import Protocol, apply_settings, bundled, load, scaled
 from heatsoak.target import parse_place
 from needs import needs
+from rest_long import rest_soak
 
 IOS = 200
 #: A score of whole seconds needs two of them.
@@ -80,13 +81,13 @@ def run(protocol: Protocol, directory: Path) -> RecordingFindings:
     return analyze(recordings).recordings[-1]
 
 
-#: Those that are run each time: one of each kind. All others are like one of them, and take long.
+#: Those that are run each time: one of each kind. All others are like one of them, and take long:
+#: a third of these is run by `make verify`, the rest each night.
 EACH_TIME = ("quick", "puget", "copy", "anandtech-random-write", "storage-bench-light")
 
 
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=() if name in EACH_TIME else pytest.mark.long) for name in bundled()],
+    "name", [*EACH_TIME, *rest_soak(sorted(set(bundled()) - {*EACH_TIME}), first=5)]
 )
 def test_it_runs_gives_its_scores_and_leaves_nothing_behind(name: str, tmp_path: Path) -> None:
     protocol = small(name)

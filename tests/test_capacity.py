@@ -4,7 +4,6 @@ import dataclasses
 import os
 import re
 import signal
-import traceback
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -13,6 +12,7 @@ from shlex import quote
 import polars as pl
 import pytest
 from command import complaint, heatsoak_here
+from ended_inside import interrupted_by, killed_after
 from guarded import Machine, drives_in, needs_loop
 from heatsoak.bench.plan import AssumedSpeeds, plan
 from heatsoak.errors import RefusedError, ToolError, UsageError
@@ -79,20 +79,15 @@ def test_a_setting_gives_any_purge_a_capacity() -> None:
     assert step.capacity == Size(percent=75.0)
 
 
-@pytest.mark.parametrize(
-    ("setting", "said"),
-    [
+def test_a_wrong_capacity_is_one_line() -> None:
+    for setting, said in (
         ("purge.capacity=120%", "is more than 100%"),
         ("purge.spare=hpa", "give one below 100%"),
         ("purge.spare=namespace", "unwritten"),
-    ],
-)
-def test_a_wrong_capacity_is_one_line(setting: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        apply_settings(load("puget"), [setting])
-
-
-def test_a_copy_takes_none() -> None:
+    ):
+        with pytest.raises(UsageError, match=said):
+            apply_settings(load("puget"), [setting])
+    # nor does a copy take one
     steps = [{"kind": "purge", "capacity": "75%"}, {"kind": "copy", "size": "1m"}]
     with pytest.raises(ValueError, match="says in bytes how much it copies"):
         Protocol.model_validate({"name": "c", "steps": steps})
@@ -235,8 +230,13 @@ def sata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeSata]:
 
 
 @needs_loop
-def test_a_drive_hides_what_is_beyond_and_shows_it_again(sata: MakeSata) -> None:
+@pytest.mark.parametrize("others_come_between", [0, 1])
+def test_a_drive_hides_what_is_beyond_and_shows_it_again(
+    sata: MakeSata, others_come_between: int
+) -> None:
     drive = sata()
+    if others_come_between:  # the command is given again
+        (drive.directory / "once").touch()
     hidden = hide(drive.claim, USED, state=drive.state)
     assert drive.shown == USED // 512
     assert hidden.is_held()
@@ -245,20 +245,9 @@ def test_a_drive_hides_what_is_beyond_and_shows_it_again(sata: MakeSata) -> None
     hidden.put_back()
     assert drive.shown == SECTORS
     assert list(drive.state.iterdir()) == []
-    assert len(drive.told()) == 2
+    assert len(drive.told()) == 2 + others_come_between
     assert not any("-Np" in line for line in drive.told())  # never one that outlasts a reset
     assert all(line.endswith(drive.claim.fd_path) for line in drive.told())
-
-
-@pytest.mark.slow
-@needs_loop
-def test_a_command_that_another_got_in_between_is_given_again(sata: MakeSata) -> None:
-    drive = sata()
-    (drive.directory / "once").touch()
-    hidden = hide(drive.claim, USED, state=drive.state)
-    assert drive.shown == USED // 512
-    hidden.put_back()
-    assert drive.shown == SECTORS
 
 
 @needs_loop
@@ -269,6 +258,13 @@ def test_a_drive_that_does_not_do_as_told_is_noticed_and_left_as_it_was(sata: Ma
         hide(drive.claim, USED, state=drive.state)
     assert drive.shown == SECTORS
     assert list(drive.state.iterdir()) == []
+    # what cannot be put back is said, and tried again
+    (drive.directory / "stubborn").unlink()
+    hidden = hide(drive.claim, USED, state=drive.state)
+    (drive.directory / "stubborn").touch()
+    with pytest.raises(ToolError, match=f"`heatsoak drives --restore` tries again .*-N{SECTORS} "):
+        hidden.put_back()
+    assert len(list(drive.state.iterdir())) == 1
 
 
 @pytest.mark.slow
@@ -280,16 +276,6 @@ def test_a_drive_that_shows_all_its_sectors_again_is_noticed(sata: MakeSata) -> 
     assert not hidden.is_held()
     hidden.put_back()
     assert len(drive.told()) == 1
-
-
-@needs_loop
-def test_what_cannot_be_put_back_is_said_and_tried_again(sata: MakeSata) -> None:
-    drive = sata()
-    hidden = hide(drive.claim, USED, state=drive.state)
-    (drive.directory / "stubborn").touch()
-    with pytest.raises(ToolError, match=f"`heatsoak drives --restore` tries again .*-N{SECTORS} "):
-        hidden.put_back()
-    assert len(list(drive.state.iterdir())) == 1
 
 
 @needs_loop
@@ -314,22 +300,21 @@ def test_a_drive_that_could_not_be_restored_or_is_in_doubt_gets_no_command(
 
 
 @needs_loop
-def test_no_other_drive_than_a_sata_one_hides_anything(sata: MakeSata) -> None:
+def test_nothing_is_hidden_on_another_kind_of_drive_or_once_it_is_another(sata: MakeSata) -> None:
     drive = sata()
-    drive.claim.info = dataclasses.replace(drive.claim.info, transport="nvme")
+    kinds = {
+        kind: dataclasses.replace(drive.claim.info, transport=kind) for kind in ("nvme", "sata")
+    }
+    drive.claim.info = kinds["nvme"]
     with pytest.raises(
         UsageError, match=r"only SATA drives have .* this is on nvme; use 'unwritten'"
     ):
         require(drive.claim)
 
-
-@needs_loop
-def test_nothing_is_hidden_once_the_drive_is_another(sata: MakeSata) -> None:
-    drive = sata()
-
     def another() -> None:
         raise RefusedError("another drive")
 
+    drive.claim.info = kinds["sata"]
     object.__setattr__(drive.claim, "recheck", another)
     with pytest.raises(RefusedError):
         hide(drive.claim, USED, state=drive.state)
@@ -351,15 +336,8 @@ def test_a_signal_while_it_is_put_back_waits_until_it_is(
 
     monkeypatch.setattr(hidden_sectors, "show", interrupted)
 
-    def stop(_number: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    usual = signal.signal(number, stop)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            hidden.put_back()
-    finally:
-        signal.signal(number, usual)
+    with interrupted_by(number):
+        hidden.put_back()
     assert drive.shown == SECTORS
     assert list(drive.state.iterdir()) == []
 
@@ -379,21 +357,17 @@ def hiding(sata: MakeSata, monkeypatch: pytest.MonkeyPatch) -> tuple[Sata, Block
 
 
 @needs_loop
-def test_a_target_that_is_closed_shows_all_again(hiding: tuple[Sata, BlockTarget]) -> None:
+@pytest.mark.parametrize("is_purged", [True, False])
+def test_a_purge_is_of_the_whole_drive_and_a_target_that_is_closed_shows_all_again(
+    hiding: tuple[Sata, BlockTarget], is_purged: bool
+) -> None:
     drive, target = hiding
+    if is_purged:
+        assert [drive.shown for _ in target.purge("discard")][-1] == SECTORS
     target.close()
     target.close()
     assert drive.shown == SECTORS
     assert drive.claim.fd < 0
-
-
-@needs_loop
-def test_a_purge_is_of_the_whole_drive(hiding: tuple[Sata, BlockTarget]) -> None:
-    drive, target = hiding
-    purging = target.purge("discard")
-    shown = [drive.shown for _ in purging]
-    target.close()
-    assert shown[-1] == SECTORS
 
 
 @needs_loop
@@ -444,17 +418,7 @@ def test_what_came_beside_hidden_sectors_is_not_written_over(
 
 def killed_run(drive: Sata) -> None:
     """Hide a part of a drive in a process that is killed meanwhile."""
-    child = os.fork()
-    if child == 0:
-        try:
-            hide(drive.claim, USED, state=drive.state)
-            os.kill(os.getpid(), signal.SIGKILL)
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(1)  # it must not go on as a second pytest
-    _, status = os.waitpid(child, 0)
-    assert os.WTERMSIG(status) == signal.SIGKILL
+    killed_after(lambda: hide(drive.claim, USED, state=drive.state))
 
 
 def machine_of(drive: Sata, tmp_path: Path) -> Roots:
@@ -473,41 +437,32 @@ def machine_of(drive: Sata, tmp_path: Path) -> Roots:
 
 
 @needs_loop
-def test_what_a_killed_run_has_left_hidden_is_shown_by_the_next(
-    sata: MakeSata, tmp_path: Path
+@pytest.mark.parametrize(
+    ("meanwhile", "said", "shown"),
+    [
+        ("nothing", f"shows all {SECTORS} sectors", SECTORS),
+        ("changed", "left alone", 1000),
+        (
+            "away",
+            "there are 0 such drives (by hand: hdparm --yes-i-know-what-i-am-doing -N",
+            USED // 512,
+        ),
+    ],
+)
+def test_what_a_killed_run_has_left_hidden_is_shown_by_the_next_or_reported(
+    sata: MakeSata, tmp_path: Path, meanwhile: str, said: str, shown: int
 ) -> None:
     drive = sata()
     killed_run(drive)
     assert drive.shown == USED // 512
-    roots = machine_of(drive, tmp_path)
+    if meanwhile == "changed":
+        drive.shows(shown)
+    roots = Roots(sys=tmp_path / "no") if meanwhile == "away" else machine_of(drive, tmp_path)
     (note,) = put_back(roots, state=drive.state)
-    assert f"shows all {SECTORS} sectors" in note.text
-    assert drive.shown == SECTORS
-    assert put_back(roots, state=drive.state) == []
-
-
-@needs_loop
-def test_what_has_changed_since_is_left_alone(sata: MakeSata, tmp_path: Path) -> None:
-    drive = sata()
-    killed_run(drive)
-    drive.shows(1000)
-    (note,) = put_back(machine_of(drive, tmp_path), state=drive.state)
-    assert "left alone" in note.text
-    assert drive.shown == 1000
-
-
-@needs_loop
-def test_a_killed_runs_drive_is_reported_while_it_is_away(sata: MakeSata, tmp_path: Path) -> None:
-    drive = sata()
-    killed_run(drive)
-    roots = Roots(sys=tmp_path / "nothing")
-    for _ in range(2):
-        (note,) = put_back(roots, state=drive.state)
-        assert (
-            f"there are 0 such drives (by hand: hdparm --yes-i-know-what-i-am-doing -N{SECTORS}"
-            in (note.text)
-        )
-    assert drive.shown == USED // 512
+    assert said in note.text
+    assert drive.shown == shown
+    # what cannot be put back yet is reported again
+    assert len(put_back(roots, state=drive.state)) == (meanwhile == "away")
 
 
 @needs_loop

@@ -20,9 +20,18 @@ from heatsoak_dev.elsewhere.situations import flat
 from heatsoak_dev.elsewhere.truth import Fall, Truth, visible
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rest_long import rest_soak
+
+#: Formats in which each writer writes once.
+EACH_WRITER = (
+    *("fio-log+smartctl-json", "fio-status+nvme-json", "iostat+hwmon", "sadf"),
+    *("hwinfo", "table", "bare-table"),
+)
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(
+    "name", [*EACH_WRITER, *rest_soak(sorted(set(FORMATS) - {*EACH_WRITER}), first=0)]
+)
 def test_each_format_is_read(name: str, tmp_path: Path) -> None:
     truth = make(1, tmp_path / "case", name)
     words = [str(tmp_path / "case" / one) for one in truth.files]

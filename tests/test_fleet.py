@@ -2,14 +2,17 @@
 
 import json
 import signal
+import subprocess
+import sys
 import threading
 import time
+from collections.abc import Iterator
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
-from command import done_here
 from heatsoak.bench.fleet import Fleet
 from heatsoak.bench.plan import RunPlan, typical_plan
 from heatsoak.bench.progress import LiveView, Observer, PlainView
@@ -18,84 +21,51 @@ from heatsoak.bench.session import Session, plan_session
 from heatsoak.errors import RunInterrupted, ShutDownError, ToolError
 from heatsoak.output import Console
 from heatsoak.protocol import Protocol, load
-from heatsoak.protocol.source import parse_toml
 from heatsoak.recording import find_recordings
 from heatsoak.target import parse_place
-from started import started
+from waiting import until
 
-PROTOCOL = """
-schema = 1
-name = "short"
-[matrix]
-enclosure = "{place}"
-[matrix.axes]
-place = ["open-bench", "laptop", "fan-fast", "puget-top-2gpu-loaded", "wings-px1"]
-[[steps]]
-kind = "precondition"
-name = "fill"
-rw = "write"
-bs = "128k"
-iodepth = 32
-[[steps]]
-name = "write"
-rw = "randwrite"
-bs = "4k"
-iodepth = 32
-runtime = "20s"
-[[steps]]
-kind = "pause"
-duration = "30s"
-[[steps]]
-name = "mix"
-rw = "randrw"
-bs = "4k"
-iodepth = 8
-numjobs = 2
-runtime = "20s"
-"""
-PLACES = ["open-bench", "laptop", "fan-fast", "puget-top-2gpu-loaded", "wings-px1"]
+PLACES = ["open-bench", "laptop", "puget-top-2gpu-loaded"]
+FULL = {"name": "fill", "rw": "write", "bs": "128k", "iodepth": 32}
+SMALL = {"bs": "4k", "iodepth": 32, "runtime": "20s"}
+STEPS = [
+    {"kind": "precondition", **FULL},
+    {"name": "write", "rw": "randwrite", **SMALL},
+    {"kind": "pause", "duration": "30s"},
+    {"name": "mix", "rw": "randrw", "numjobs": 2, **SMALL, "iodepth": 8},
+]
 #: On a bare board the drive shuts down in a minute and a half.
-HOT_PROTOCOL = """
-schema = 1
-name = "hot"
-[matrix]
-enclosure = "{place}"
-[matrix.axes]
-place = ["board-heatsink", "open-bench", "laptop", "wings-px1"]
-[[steps]]
-name = "read"
-rw = "read"
-bs = "128k"
-iodepth = 32
-runtime = "120s"
-"""
+HOT_PLACES = ["board-heatsink", "open-bench", "laptop"]
+HOT_STEPS = [{**FULL, "name": "read", "rw": "read", "runtime": "120s"}]
 
 
-def session(drive: str, text: str = PROTOCOL) -> Session:
-    return plan_session(parse_place(f"sim:{drive}"), lambda: parse_toml(text, "short"))
+def session(drive: str, places: list[str] = PLACES, steps: Any = STEPS) -> Session:
+    matrix = {"enclosure": "{place}", "axes": {"place": places}}
+    told = {"name": "short", "matrix": matrix, "steps": steps}
+    return plan_session(parse_place(f"sim:{drive}"), lambda: Protocol.model_validate(told))
 
 
 # ---- the recordings
 
 
 @pytest.mark.slow
-def test_recordings_are_the_same_with_one_worker_and_with_two_and_in_the_matrixs_order(
+def test_recordings_are_the_same_with_one_worker_and_with_two_in_the_matrixs_order(
     small_drive: Path, tmp_path: Path
 ) -> None:
     made = {
         workers: session(str(small_drive)).record(tmp_path / str(workers), workers=workers)
         for workers in (1, 2)
     }
-    for one, two in zip(made[1], made[2], strict=True):
-        assert one.meta.status == two.meta.status == "finished"
+    assert {path.name for path in (tmp_path / "2").iterdir()} == {f"place-{p}" for p in PLACES}
+    for place, one, two in zip(PLACES, made[1], made[2], strict=True):
         assert one.samples().equals(two.samples())
         parquet = [(each.path / "samples.parquet").read_bytes() for each in (one, two)]
         assert parquet[0] == parquet[1]
-        events = [[(e.t_s, e.kind, e.step) for e in each.events] for each in (one, two)]
-        assert events[0] == events[1]
+        assert [(e.t_s, e.kind, e.step) for e in one.events] == [
+            (e.t_s, e.kind, e.step) for e in two.events
+        ]
         assert one.meta.conditions == two.meta.conditions
-    assert [recording.meta.conditions["place"] for recording in made[2]] == PLACES
-    assert {path.name for path in (tmp_path / "2").iterdir()} == {f"place-{p}" for p in PLACES}
+        assert (two.meta.conditions["place"], two.meta.status) == (place, "finished")
 
 
 @pytest.mark.slow
@@ -103,7 +73,7 @@ def test_a_drive_that_shuts_down_loses_nothing_but_its_own_end(
     small_hot_drive: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(ShutDownError) as caught:
-        session(str(small_hot_drive), HOT_PROTOCOL).record(tmp_path / "r")
+        session(str(small_hot_drive), HOT_PLACES, HOT_STEPS).record(tmp_path / "r")
     said = str(caught.value)
     assert "\n" not in said
     assert said.startswith(
@@ -114,27 +84,33 @@ def test_a_drive_that_shuts_down_loses_nothing_but_its_own_end(
         recording.meta.conditions["place"]: recording.meta.status
         for recording in find_recordings(tmp_path / "r")
     }
-    assert states.keys() == {"board-heatsink", "open-bench", "laptop", "wings-px1"}
+    assert states.keys() == {*HOT_PLACES}
     assert states["open-bench"] == "failed"
     assert states["board-heatsink"] == "finished"
     whole = sum(status == "finished" for status in states.values())
-    assert f"{whole} of 4 recordings are complete" in said
+    assert f"{whole} of 3 recordings are complete" in said
     (failed,) = find_recordings(tmp_path / "r" / "place-open-bench")
     assert failed.samples(["t_s"])["t_s"].max() > 60  # type: ignore[operator]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_matrix_keeps_what_there_is(tmp_path: Path, number: signal.Signals) -> None:
-    words = ("run", "puget", "--on", "sim:samsung-950-pro-512", "-o", "r")
-    with started(tmp_path, *words) as run:
-        run.wait_until(
-            lambda: (
-                sum("step-begin" in e.read_text() for e in tmp_path.glob("r/*/events.jsonl")) == 2
-            )
-        )
-        line = run.end(130, by=number)
-    assert line == "heatsoak: stopped; the recordings so far are in r, and --resume continues them"
+def test_an_interrupted_matrix_keeps_what_there_is(tmp_path: Path, number: int) -> None:
+    words = [sys.executable, "-m", "heatsoak", "run", "puget"]
+    words += ["--on", "sim:samsung-950-pro-512", "-o", "r"]
+
+    def events() -> Iterator[Path]:
+        return tmp_path.glob("r/*/events.jsonl")
+
+    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        assert until(lambda: sum("step-begin" in e.read_text() for e in events()) == 2)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=200)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert errors.splitlines()[-1] == (
+        "heatsoak: stopped; the recordings so far are in r, and --resume continues them"
+    )
     recordings = find_recordings(tmp_path / "r")
     assert [recording.meta.status for recording in recordings] == ["interrupted"] * 2
 
@@ -199,24 +175,8 @@ def test_after_a_drive_that_shut_down_the_others_are_run() -> None:
     assert made[1:] == [1, 2, 3]
 
 
-def test_a_fault_ends_all_runs_and_is_not_swallowed() -> None:
-    fleet = Fleet[int](2)
-    seen = Observer()
-    fleet.stop_with(seen)
-
-    def endless() -> int:
-        while True:
-            seen.raise_if_stopped()
-            time.sleep(0.01)
-
-    def broken() -> int:
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        fleet.make([endless, broken])
-
-
-def test_stopped_by_the_user_all_runs_end() -> None:
+@pytest.mark.parametrize("by", ["a fault", "the user"])
+def test_what_stops_the_fleet_ends_all_runs_and_is_not_swallowed(by: str) -> None:
     fleet = Fleet[int](2)
     seen = Observer()
     fleet.stop_with(seen)
@@ -231,12 +191,20 @@ def test_stopped_by_the_user_all_runs_end() -> None:
             ended.append(1)
             raise RunInterrupted("as the conductor says it") from None
 
+    def broken() -> int:
+        raise ZeroDivisionError
+
     def stop(_count: int) -> None:
         raise KeyboardInterrupt
 
-    with pytest.raises(RunInterrupted, match="stopped by the user"):
-        fleet.make([endless, endless, endless], tick=stop)
-    assert len(ended) == 2
+    if by == "a fault":
+        with pytest.raises(ZeroDivisionError):
+            fleet.make([endless, broken])
+        assert len(ended) == 1
+    else:
+        with pytest.raises(RunInterrupted, match="stopped by the user"):
+            fleet.make([endless, endless, endless], tick=stop)
+        assert len(ended) == 2
 
 
 # ---- what a person sees
@@ -312,8 +280,14 @@ def test_plain_lines_count_what_is_done(capsys: pytest.CaptureFixture[str]) -> N
 
 @pytest.mark.slow
 def test_a_single_run_says_its_steps(small_drive: Path, tmp_path: Path) -> None:
-    words = ("run", "quick", "--on", f"sim:{small_drive}", "-o", "r", "--format", "json")
-    done = done_here(*words, cwd=tmp_path)
+    words = [sys.executable, "-m", "heatsoak", "run", "quick", "--on", f"sim:{small_drive}"]
+    done = subprocess.run(
+        [*words, "-o", "r", "--format", "json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert "step 1 of" in done.stderr
     assert len(json.loads(done.stdout)["recordings"]) == 1
 

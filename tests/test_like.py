@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command import complaint, heatsoak_here
@@ -25,6 +26,14 @@ DRIVES = [load_drive(name) for name in drive_ids()]
 def liked(model: str, size_bytes: int | None = None) -> Likeness:
     found = like(model, size_bytes)
     assert found is not None
+    return found
+
+
+def row_of(model: str, cwd: Path) -> dict[str, Any]:
+    """Return what the command says of a model, as JSON."""
+    done = heatsoak_here("drives", "--like", model, "--format", "json", cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
@@ -101,10 +110,14 @@ def test_another_capacity_is_of_the_family(model: str, drive_id: str, size_bytes
     assert (found.kind, found.drive.id, found.size_bytes) == ("family", drive_id, size_bytes)
 
 
-def test_what_a_drive_says_of_its_size_counts_where_its_name_has_none() -> None:
+def test_a_size_is_that_of_the_name_then_of_the_drive_else_open(tmp_path: Path) -> None:
     assert liked("Sabrent Rocket Q").size_bytes is None
     assert liked("Sabrent Rocket Q", 10**12).kind == "model"
     assert liked("Sabrent Rocket Q", 4 * 10**12).kind == "family"
+    assert liked("Samsung SSD 990 PRO").size_bytes is None
+    assert liked("CT2000T700SSD3").size_bytes == load_drive("crucial-t700-2tb").user_bytes
+    done = heatsoak_here("drives", "--like", "990 PRO", cwd=tmp_path)
+    assert done.stdout.startswith("990 PRO: the catalog has its family, as samsung-990-pro-")
 
 
 @pytest.mark.parametrize(
@@ -113,13 +126,6 @@ def test_what_a_drive_says_of_its_size_counts_where_its_name_has_none() -> None:
 )
 def test_a_model_may_tell_its_capacity_in_a_word(model: str, size_bytes: float | None) -> None:
     assert named_bytes(model) == size_bytes
-
-
-def test_a_family_of_several_capacities_leaves_the_size_open(tmp_path: Path) -> None:
-    assert liked("Samsung SSD 990 PRO").size_bytes is None
-    assert liked("CT2000T700SSD3").size_bytes == load_drive("crucial-t700-2tb").user_bytes
-    done = heatsoak_here("drives", "--like", "990 PRO", cwd=tmp_path)
-    assert done.stdout.startswith("990 PRO: the catalog has its family, as samsung-990-pro-")
 
 
 def test_a_dynamic_cache_grows_with_the_capacity() -> None:
@@ -142,14 +148,12 @@ def test_words_give_the_class(model: str, drive_id: str, guessed: tuple[str, ...
     assert (found.kind, found.drive.id, found.guessed) == ("class", drive_id, guessed)
 
 
-@pytest.mark.parametrize(
-    "line", Path(__file__).with_name("owned_drives.txt").read_text().split("\n")
-)
-def test_what_people_own_is_found_by_what_it_is_called(line: str) -> None:
-    name, _, family = map(str.strip, line.partition("="))
-    if name:
-        assert liked(name).drive.id.startswith(family)
-        assert liked(name).kind != "class"
+def test_what_people_own_is_found_by_what_it_is_called() -> None:
+    for line in Path(__file__).with_name("owned_drives.txt").read_text().splitlines():
+        name, _, family = map(str.strip, line.partition("="))
+        if name:
+            assert liked(name).drive.id.startswith(family), line
+            assert liked(name).kind != "class", line
 
 
 def test_every_makers_word_is_known() -> None:
@@ -157,20 +161,10 @@ def test_every_makers_word_is_known() -> None:
     assert {like(f"{maker} x") is not None for maker in makers} == {True}
 
 
-def test_what_nobody_measured_says_so(tmp_path: Path) -> None:
-    row = json.loads(
-        heatsoak_here("drives", "--like", "SN550", "--format", "json", cwd=tmp_path).stdout
-    )
-    assert row["basis"] == "data sheet"
-    assert {"throttles_from_c", "warning_c", "cache_bytes", "flash_mb_s"} <= set(row["assumed"])
-    assert "smartctl -a" in row["tells_more"]
-
-
 def test_a_listing_of_a_drive_tells_its_model_and_its_own_limits(tmp_path: Path) -> None:
     listing = (DATA / "smartctl" / "nvme-loop-de.txt").read_text("utf-8")
     (tmp_path / "drive.txt").write_text(listing.replace("EXAMPLE NVME 1TB", "WD Blue SN550 1TB"))
-    done = heatsoak_here("drives", "--like", "drive.txt", "--format", "json", cwd=tmp_path)
-    row = json.loads(done.stdout)
+    row = row_of("drive.txt", tmp_path)
     assert (row["id"], row["warning_c"], row["critical_c"]) == ("wd-sn550-1tb", 84, 87)
     assert (row["throttles_from_c"], row["tells_more"]) == (84, None)
     assert "warning_c" not in row["assumed"]
@@ -201,9 +195,12 @@ def test_the_first_line_answers(tmp_path: Path) -> None:
     assert "throttles from 81 C states as warning 87 C states as critical 89 C" in known
 
 
-def test_what_is_not_published_is_said_to_be_assumed(tmp_path: Path) -> None:
-    done = heatsoak_here("drives", "--like", "SN850X 4TB", "--format", "json", cwd=tmp_path)
-    row = json.loads(done.stdout)
+def test_what_is_not_published_or_measured_is_said_to_be_assumed(tmp_path: Path) -> None:
+    row = row_of("SN550", tmp_path)
+    assert row["basis"] == "data sheet"
+    assert {"throttles_from_c", "warning_c", "cache_bytes", "flash_mb_s"} <= set(row["assumed"])
+    assert "smartctl -a" in row["tells_more"]
+    row = row_of("SN850X 4TB", tmp_path)
     assert row["cache_bytes"] > cache_bytes(load_drive("wd-sn850x-2tb"))
     assert {"cache_bytes", "flash_mb_s"} <= set(row["assumed"])
     assert "warning_c" not in row["assumed"]
@@ -214,57 +211,50 @@ def test_a_drive_that_reports_another_temperature_than_it_throttles_by(tmp_path:
     assert "throttles from    a temperature that it does not report" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("called", "drive_id"),
-    [
-        ("WD Blue SN570 1TB", "wd-sn570-1tb"),
+def test_a_drive_is_named_by_its_model_wherever_by_its_id(tmp_path: Path) -> None:
+    for called, drive_id in (
         ("WD_BLACK SN850X 2000GB", "wd-sn850x-2tb"),
         ("KINGSTON SNV2S1000G", "kingston-nv2-1tb"),
         ("sk hynix platinum p41 1tb", "skhynix-p41-1tb"),
-    ],
-)
-def test_a_drive_is_named_by_its_model_wherever_by_its_id(
-    tmp_path: Path, called: str, drive_id: str
-) -> None:
-    assert load_drive(called) == load_drive(drive_id)
-    place = parse_place(f"sim:{called}@laptop")
-    assert (place.text, place.drive) == (f"sim:{drive_id}@laptop", drive_id)
-    words = [heatsoak_here("predict", name, cwd=tmp_path) for name in (called, drive_id)]
-    assert words[0].stdout == words[1].stdout != ""
+        ("WD Blue SN570 1TB", "wd-sn570-1tb"),
+    ):
+        assert load_drive(called) == load_drive(drive_id)
+        place = parse_place(f"sim:{called}@laptop")
+        assert (place.text, place.drive) == (f"sim:{drive_id}@laptop", drive_id)
+    said = [
+        heatsoak_here("predict", name, "--for", "1s", cwd=tmp_path).stdout
+        for name in (called, drive_id)
+    ]
+    assert said[0] == said[1] != ""
 
 
 @pytest.mark.parametrize(
     ("called", "said"),
     [
-        (
-            "SK hynix Platinum P41",
-            "drive called 'SK hynix Platinum P41' (did you mean 'skhynix-p41-",
-        ),
-        ("970 EVO Plus 2TB", "drive of that capacity called '970 EVO Plus 2TB' (did you mean 'sam"),
-        ("Gen4 QLC 2TB", "there is no simulated drive 'Gen4 QLC 2TB'"),
+        ("SK hynix Platinum P41", "drive called '{}' (did you mean 'skhynix-p41-"),
+        ("970 EVO Plus 2TB", "drive of that capacity called '{}' (did you mean 'sam"),
+        ("Gen4 QLC 2TB", "there is no simulated drive '{}'"),
     ],
 )
 def test_another_capacity_or_class_is_not_taken_for_it(
     tmp_path: Path, called: str, said: str
 ) -> None:
-    assert said in complaint(heatsoak_here("predict", called, cwd=tmp_path), 2)
-    on = f"sim:{called}"
-    assert said in complaint(heatsoak_here("run", "quick", "--on", on, cwd=tmp_path), 2)
+    for words in (("predict", called), ("run", "quick", "--on", f"sim:{called}")):
+        assert said.format(called) in complaint(heatsoak_here(*words, cwd=tmp_path), 2)
 
 
 def test_a_file_comes_before_a_model_of_its_name(tmp_path: Path) -> None:
     (tmp_path / "WD Blue SN570 1TB").write_text("base = 'samsung-950-pro-512'\nmodel = 'mine'\n")
-    done = heatsoak_here("predict", "WD Blue SN570 1TB", "--format", "json", cwd=tmp_path)
-    assert json.loads(done.stdout)["drive"] == "mine"
+    assert load_drive(str(tmp_path / "WD Blue SN570 1TB")).model == "mine"
+    words = ("predict", "WD Blue SN570 1TB", "--for", "1s", "--format", "json")
+    assert json.loads(heatsoak_here(*words, cwd=tmp_path).stdout)["drive"] == "mine"
 
 
 def test_nothing_like_it_says_what_would_be(tmp_path: Path) -> None:
     said = complaint(heatsoak_here("drives", "--like", "samsun-990-pro", cwd=tmp_path), 2)
     assert "the catalog has no drive like it (did you mean 'samsung-990-pro-" in said
     assert "say it, as in 'Gen4 QLC 2TB', or give a file with its smartctl -a" in said
-
-
-def test_telling_and_restoring_are_two_commands(tmp_path: Path) -> None:
+    # nor are telling and restoring one command
     complaint(heatsoak_here("drives", "--like", "x", "--restore", cwd=tmp_path), 2)
     complaint(heatsoak_here("drives", "--known", "--restore", cwd=tmp_path), 2)
 

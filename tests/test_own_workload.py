@@ -87,7 +87,7 @@ def test_a_demand_of_full_speed_begins_to_throttle_when_the_load_itself_does() -
     assert load.throttled_mb_s is not None
     left_mb_s = load.full_mb_s - load.throttled_mb_s.mid
     waited_s = 300 - demand.onset_s.mid
-    assert demand.held.waiting_gb[1] == pytest.approx(left_mb_s * waited_s / 1e3, rel=0.2)
+    assert demand.held.waiting_gb.mid == pytest.approx(left_mb_s * waited_s / 1e3, rel=0.2)
 
 
 def test_what_never_comes_is_late_as_well() -> None:

@@ -1,26 +1,22 @@
 """Predictions of loads and cooling that a twin was not fitted to, and what they must not mix up."""
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-import heatsoak
 import polars as pl
 import pytest
 from heatsoak.catalog import load_drive
-from heatsoak.protocol import Pause, Protocol, Purge, WorkloadStep
+from heatsoak.protocol import Pause, Purge, WorkloadStep
 from heatsoak.target.simulated import SimulatedTarget
 from heatsoak.twin import Cooling, Twin, predict
 from heatsoak.twin.named import step_of
-from made_once import made_once
+
+if TYPE_CHECKING:
+    from twinned import Twinned
+
+pytest_plugins = ["twinned"]
 
 LOAD = {"rw": "write", "bs": "128k", "iodepth": 32}
-PROTOCOL = Protocol(
-    name="heat-up",
-    title="heat-up",
-    steps=(
-        WorkloadStep.model_validate({**LOAD, "name": "full", "runtime": "5m"}),
-        Pause.model_validate({"kind": "pause", "name": "cool", "duration": "5m"}),
-    ),
-)
+REST = Pause.model_validate({"kind": "pause", "name": "rest", "duration": "2h"})
 
 
 def write(**more: object) -> WorkloadStep:
@@ -28,14 +24,9 @@ def write(**more: object) -> WorkloadStep:
 
 
 @pytest.fixture(scope="module")
-def twin(tmp_path_factory: pytest.TempPathFactory) -> Twin:
+def twin(twinned: "Twinned") -> Twin:
     """A twin of the 950 PRO on an open bench, on the base of another drive, slower at writes."""
-
-    def make(directory: Path) -> None:
-        heatsoak.run(PROTOCOL, "sim:samsung-950-pro-512@open-bench", output=directory / "bench")
-
-    recordings = made_once(tmp_path_factory, "predicted", make)
-    return heatsoak.fit(recordings / "bench", base="samsung-950-pro-256")
+    return twinned.twin("slower")
 
 
 def test_a_load_of_half_the_rate_stays_one_on_a_twin_of_a_slower_class(twin: Twin) -> None:
@@ -51,16 +42,14 @@ def test_a_load_of_half_the_rate_stays_one_on_a_twin_of_a_slower_class(twin: Twi
 def test_a_twin_reads_data_also_if_nothing_was_said_of_a_fill(twin: Twin) -> None:
     read = WorkloadStep.model_validate({**LOAD, "name": "read", "rw": "read", "runtime": "5m"})
     fill = WorkloadStep.model_validate({**LOAD, "name": "fill"})
-    rest = Pause.model_validate({"kind": "pause", "name": "rest", "duration": "2h"})
-    empty, filled = predict(twin, read, 300), predict(twin, read, 300, before=[fill, rest])
+    empty, filled = predict(twin, read, 300), predict(twin, read, 300, before=[fill, REST])
     assert empty.hidden_temp_c.mid == pytest.approx(filled.hidden_temp_c.mid, abs=0.5)
     # nor does waking up from a rest make it faster after that
     assert empty.full_mb_s == pytest.approx(filled.full_mb_s, rel=0.005)
 
 
 def test_a_twin_is_as_fast_as_it_was_seen_to_be(twin: Twin) -> None:
-    rest = Pause.model_validate({"kind": "pause", "name": "rest", "duration": "2h"})
-    found = predict(twin, write(), 300, before=[rest])
+    found = predict(twin, write(), 300, before=[REST])
     assert found.full_mb_s == pytest.approx(twin.full_load.write_mb_s, rel=0.005)
 
 
@@ -97,8 +86,7 @@ def ran(*steps: WorkloadStep | Pause | Purge) -> tuple[SimulatedTarget, float]:
 def test_the_middle_is_the_drive_itself(load: str) -> None:
     step, before = step_of(load)
     # what only reads is of a drive that was filled long ago
-    rest = Pause.model_validate({"kind": "pause", "name": "rest", "duration": "2h"})
-    filled = [write(runtime=None), rest] if load == "read" else before
+    filled = [write(runtime=None), REST] if load == "read" else before
     length_s = min(step.runtime_s or 120.0, 120.0)
     step = step.model_copy(update={"runtime_s": length_s})
     target, _ = ran(*filled, step)

@@ -663,7 +663,7 @@ DRAWN = [
 ]
 
 
-@pytest.mark.parametrize("count", [3, pytest.param(25, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [3, pytest.param(12, marks=pytest.mark.long)])
 @pytest.mark.parametrize("draw", DRAWN)
 def test_it_is_found_wherever_it_lies(
     draw: Callable[[np.random.Generator], Case], count: int, seed: int
@@ -725,7 +725,7 @@ def drawn(
     return [swing(onset_s, period_s, duty, 1 - depth, end_s=end_s)], [(onset_s, end_s)], how
 
 
-@pytest.mark.parametrize("count", [4, pytest.param(60, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [4, pytest.param(24, marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", ["cliff", "slide", "recovers", "stages", "swing"])
 def test_depths_are_those_of_the_means_that_were_drawn(kind: str, count: int) -> None:
     wrong = []
@@ -745,7 +745,7 @@ def test_depths_are_those_of_the_means_that_were_drawn(kind: str, count: int) ->
     assert len(wrong) <= count // 12, wrong
 
 
-@pytest.mark.parametrize("count", [10, pytest.param(100, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [10, pytest.param(50, marks=pytest.mark.long)])
 def test_a_slow_first_second_is_no_level(count: int) -> None:
     found = []
     for seed in range(count):
@@ -760,7 +760,7 @@ def test_a_slow_first_second_is_no_level(count: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [2, pytest.param(15, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [2, pytest.param(7, marks=pytest.mark.long)])
 @pytest.mark.parametrize("sampling_s", [0.1, 1.0, 5.0])
 def test_noise_alone_makes_no_drops(sampling_s: float, count: int, seed: int) -> None:
     chance = np.random.default_rng(seed)
@@ -769,7 +769,7 @@ def test_noise_alone_makes_no_drops(sampling_s: float, count: int, seed: int) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [2, pytest.param(8, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [2, pytest.param(4, marks=pytest.mark.long)])
 @pytest.mark.parametrize(("sampling_s", "within_s"), [(FINE_S, 1.5), (1.0, 3.0), (5.0, 6.0)])
 def test_made_series_are_judged_as_they_were_made(
     sampling_s: float, within_s: float, count: int, seed: int

@@ -240,7 +240,7 @@ def test_any_words_end_in_a_line_and_a_code(ground: Path, tmp_path: Path) -> Non
     _take(range(FEW), ground, tmp_path)
 
 
-@pytest.mark.parametrize("chunk", rest_soak(range(CHUNKS), 2))
+@pytest.mark.parametrize("chunk", rest_soak(range(CHUNKS), 1))
 def test_many_words_end_in_a_line_and_a_code(
     ground: Path, tmp_path: Path, chunk: int, seed: int
 ) -> None:

@@ -28,7 +28,7 @@ from tiny import BOTH, HEATED, IOLOG, JOB
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 #: Cases of each kind for `make verify`, and for `make soak`.
-FEW, PART, MANY = 15, 100, 615
+FEW, PART, MANY = 10, 100, 610
 LONGEST_S = 60
 #: Longer messages are cut, and begin with the program's name.
 _LONGEST_LINE = 2100

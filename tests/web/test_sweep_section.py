@@ -1,5 +1,6 @@
 """A sweep on the page, as a reader uses it: axes, quantities, and a sentence for each point."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from heatsoak.report.page.contract import Page
 from heatsoak.report.page.sweep import sweep_page
 from heatsoak.sweep import FinishedSweep
 
-pytest_plugins = ["browsed", "swept"]
+pytest_plugins = ["browsed", "swept", "twinned"]
 pytestmark = pytest.mark.slow
 
 
@@ -151,21 +152,6 @@ def test_axes_and_quantities_are_chosen(open_page: Any, page: Page, swept: Finis
     )
 
 
-def test_the_shown_points_are_saved(open_page: Any, page: Page, tmp_path: Path) -> None:
-    opened = open_page(page)
-    opened.show("#sweep .maps")
-    saved = {}
-    for kind in ("CSV", "PNG"):
-        with opened.tab.expect_download() as waited:
-            opened.tab.locator("#sweep button", has_text=kind).click()
-        saved[kind] = tmp_path / kind
-        waited.value.save_as(saved[kind])
-    rows = pl.read_csv(saved["CSV"])
-    assert len(rows) == 4 * 3
-    assert rows["ambient_c"].unique().sort().to_list() == [20, 40, 60, 150]
-    assert saved["PNG"].read_bytes().startswith(b"\x89PNG")
-
-
 def test_print_has_the_maps_and_no_selects(open_page: Any, page: Page) -> None:
     opened = open_page(page)
     opened.tab.emulate_media(media="print")
@@ -175,14 +161,55 @@ def test_print_has_the_maps_and_no_selects(open_page: Any, page: Page) -> None:
     assert opened.tab.locator("#sweep .point").is_visible()
 
 
-def test_a_phone_needs_no_scrolling_to_the_side(open_page: Any, page: Page) -> None:
-    opened = open_page(page, viewport={"width": 400, "height": 800}, is_mobile=True)
-    opened.show("#sweep .maps")
+# ---- what holds of any section with maps
+
+
+@dataclass
+class Section:
+    """A section of a page, how many points its maps have, and what else is drawn there."""
+
+    page: Page
+    name: str
+    points: int
+    parts: tuple[str, ...]
+
+
+@pytest.fixture(params=["sweep", "twin"])
+def section(request: pytest.FixtureRequest) -> Section:
+    if request.param == "sweep":
+        return Section(request.getfixturevalue("page"), "#sweep", 4 * 3, ("#sweep .maps",))
+    page: Page = request.getfixturevalue("twin_page")
+    assert page.twin is not None
+    points = len(page.twin.maps[0].throttles)
+    return Section(page, "#twin", points, ("#twin .chart", "#twin .maps"))
+
+
+def test_the_shown_points_are_saved(open_page: Any, section: Section, tmp_path: Path) -> None:
+    opened = open_page(section.page)
+    opened.show(f"{section.name} .maps")
+    saved = {}
+    for kind in ("CSV", "PNG"):
+        with opened.tab.expect_download() as waited:
+            opened.tab.locator(f"{section.name} .maps button", has_text=kind).click()
+        saved[kind] = tmp_path / kind
+        waited.value.save_as(saved[kind])
+    rows = pl.read_csv(saved["CSV"])
+    assert len(rows) == section.points
+    if section.name == "#sweep":
+        assert rows["ambient_c"].unique().sort().to_list() == [20, 40, 60, 150]
+    assert saved["PNG"].read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_phone_needs_no_scrolling_to_the_side(open_page: Any, section: Section) -> None:
+    opened = open_page(section.page, viewport={"width": 400, "height": 800}, is_mobile=True)
+    for part in section.parts:
+        opened.show(part)
     assert opened.tab.evaluate("document.documentElement.scrollWidth") == 400
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_serious_fault(open_page: Any, page: Page, scheme: str) -> None:
-    opened = open_page(page, color_scheme=scheme, bypass_csp=True)
-    opened.show("#sweep .maps")
-    assert opened.serious_faults("#sweep") == []
+def test_axe_finds_no_serious_fault(open_page: Any, section: Section, scheme: str) -> None:
+    opened = open_page(section.page, color_scheme=scheme, bypass_csp=True)
+    for part in section.parts:
+        opened.show(part)
+    assert opened.serious_faults(section.name) == []

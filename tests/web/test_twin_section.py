@@ -1,6 +1,5 @@
 """A twin on the page, as a reader uses it: charts, maps, and the sliders that move along them."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -107,20 +106,6 @@ def test_another_place_has_another_map(open_page: Any, twin_page: Page) -> None:
     opened.until(lambda: opened.tab.locator("#twin .cell-map svg").count() == 2)
 
 
-def test_a_map_is_saved_with_its_numbers(open_page: Any, twin_page: Page, tmp_path: Path) -> None:
-    opened, given = open_page(twin_page), first_map(twin_page)
-    opened.show("#twin .maps")
-    saved = {}
-    for kind in ("CSV", "PNG"):
-        with opened.tab.expect_download() as waited:
-            opened.tab.locator("#twin .maps button", has_text=kind).click()
-        saved[kind] = tmp_path / kind
-        waited.value.save_as(saved[kind])
-    rows = saved["CSV"].read_text("utf-8").splitlines()
-    assert len(rows) == 1 + len(given.throttles)
-    assert saved["PNG"].read_bytes().startswith(b"\x89PNG")
-
-
 def test_no_map_is_a_sentence(open_page: Any, twinned: "Twinned") -> None:
     opened = open_page(twinned.page(["cold"], "cold_twin"))
     assert "its limit is above" in opened.show("#twin").inner_text()
@@ -135,18 +120,3 @@ def test_many_recordings_share_a_fold(open_page: Any, twin_page: Page) -> None:
     assert opened.tab.locator("#twin > details", has_text="59 more recordings").count() == 1
     opened.show("#twin .chart")
     assert opened.canvases("#twin") == 1
-
-
-def test_a_phone_needs_no_scrolling_to_the_side(open_page: Any, twin_page: Page) -> None:
-    opened = open_page(twin_page, viewport={"width": 400, "height": 800}, is_mobile=True)
-    for selector in ("#twin .chart", "#twin .maps"):
-        opened.show(selector)
-    assert opened.tab.evaluate("document.documentElement.scrollWidth") == 400
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_serious_fault(open_page: Any, twin_page: Page, scheme: str) -> None:
-    opened = open_page(twin_page, color_scheme=scheme, bypass_csp=True)
-    for selector in ("#twin .chart", "#twin .maps"):
-        opened.show(selector)
-    assert opened.serious_faults("#twin") == []
