@@ -163,7 +163,7 @@ def test_labels_of_long_names_are_neither_cut_off_nor_alike(
 @pytest.fixture(scope="module")
 def sixty_steps() -> Page:
     steps = [{**READ, "name": f"step-{number}-{'x' * 30}"} for number in range(60)]
-    rates = {str(step["name"]): steady(1000)[:300] for step in steps}
+    rates = {str(step["name"]): steady(1000, 30) for step in steps}
     rates[str(steps[40]["name"])] = falling(60, 0.5)
     return page_of([run({}, rates, steps=steps)])
 
