@@ -355,10 +355,13 @@ def test_it_is_said_since_when_it_is_as_at_its_end(before: Array, after: Array) 
     assert "unchanged since" in consistency_text(result)
 
 
+@pytest.mark.parametrize("draws", [20, pytest.param(100, marks=pytest.mark.long)])
 @pytest.mark.parametrize("count", [200, 900])
 @pytest.mark.parametrize("correlation", [0.0, 0.6, 0.9])
-def test_what_only_wanders_has_nearly_always_been_so(correlation: float, count: int) -> None:
-    found = [since_s(5000 * wandering(count, correlation, 0.05, seed)) for seed in range(100)]
+def test_what_only_wanders_has_nearly_always_been_so(
+    correlation: float, count: int, draws: int
+) -> None:
+    found = [since_s(5000 * wandering(count, correlation, 0.05, seed)) for seed in range(draws)]
     assert sum(since > 0 for since in found if since is not None) <= 1
     assert None not in found
 
