@@ -819,7 +819,7 @@ def test_two_falls_joined_start_as_the_first_and_end_as_the_later() -> None:
     later_s=st.floats(-1e4, 1e5),
     seed=st.integers(0, 99),
 )
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=5)
 def test_neither_the_unit_nor_the_time_of_day_matters(
     scale: float, to: float, later_s: float, seed: int
 ) -> None:
@@ -836,7 +836,7 @@ def test_neither_the_unit_nor_the_time_of_day_matters(
 
 
 @given(start_s=st.integers(100, 250), length_s=st.integers(20, 200), seed=st.integers(0, 99))
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=5)
 def test_a_passing_fall_is_the_same_backwards(start_s: int, length_s: int, seed: int) -> None:
     end_s = start_s + length_s
     for a_s, b_s in ((start_s, end_s), (600 - end_s, 600 - start_s)):
