@@ -38,18 +38,15 @@ def recording(
     """Steps at 10 Hz that begin so far apart, called by their loads, with sensors at 1 Hz."""
     frames, each_s = [], np.arange(len(T_S)) % 10 == 0
     for index, (rw, values) in enumerate(steps):
-        columns = {}
+        columns: dict[str, Any] = {}
         for name, of_steps in (("temp_c__composite", temps), ("throttle_count__tmt1", counts)):
             if of_steps:
                 columns[name] = np.where(each_s, of_steps[index], np.nan)[: len(values)]
         direction = "write" if "write" in rw else "read"
-        rates = {"column": f"{direction}_{quantity}", "sigma": 0.0, "start_s": apart_s * index}
+        rates: dict[str, Any] = {"column": f"{direction}_{quantity}", "sigma": 0.0}
+        rates["start_s"] = apart_s * index
         one = sampled(values, step=f"{index} {rw}", sampling_s=0.1, **rates, **columns)
-        frames.append(
-            one.with_columns(pl.col([k.replace("__", ".") for k in columns]).fill_nan(None))
-            if columns
-            else one
-        )
+        frames.append(one.fill_nan(None))
     samples = pl.concat(frames, how="diagonal")
     loads = {f"{index} {rw}": rw for index, (rw, _) in enumerate(steps)}
     return held(samples, rw=loads, bs="128k", **how)

@@ -25,7 +25,7 @@ def load(
     rates = np.full(240, float(level))
     if fall_s is not None:
         rates[t_s > fall_s] *= to
-    warming = {} if temp_c is None else {
+    warming: dict[str, Any] = {} if temp_c is None else {
         "temp_c__composite": (temp_c - 5 * np.exp(-t_s / 60)).round()
     }  # fmt: skip
     return sampled(rates, **warming, **how)

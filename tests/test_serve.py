@@ -335,8 +335,8 @@ def test_what_is_damaged_truncated_or_deleted_is_reported_and_the_rest_works(
     paths = {Path(one["findings"]["path"]) for one in json.loads(text)["recordings"]}
     assert {ground.root / name for name in ("a/one", "a/two", "hot", "idle", "cut")} < paths
     assert not {ground.root / name for name in ("broken", "damaged")} & paths
-    status = (Path("/proc") / str(ground.server.process.pid) / "status").read_text()
-    assert int(re.findall(r"VmHWM:\s+(\d+)", status)[0]) < 1 << 20  # in KiB
+    told = (Path("/proc") / str(ground.server.process.pid) / "status").read_text()
+    assert int(re.findall(r"VmHWM:\s+(\d+)", told)[0]) < 1 << 20  # in KiB
 
 
 def test_what_cannot_be_read_is_listed_with_its_reason(ground: Ground) -> None:

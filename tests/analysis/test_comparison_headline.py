@@ -1,5 +1,7 @@
 """A comparison's headline is about the difference, and a faster drive is not worse for it."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from compared import READ, Array, falling, noise, run, steady
@@ -13,7 +15,7 @@ WRITE = {**READ, "name": "write", "rw": "randwrite", "bs": "4k"}
 
 def writes(sink: str, rates: Array, seed: int = 0, **drive: str) -> InMemoryRecording:
     """Random writes at these MB/s."""
-    how = {"steps": [WRITE], "way": "write", "sigma": 0.004}
+    how: dict[str, Any] = {"steps": [WRITE], "way": "write", "sigma": 0.004}
     return run({"heatsink": sink}, {"write": rates}, seed=seed, drive=drive, **how)
 
 

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,7 +45,7 @@ def stutter(seconds: int, low_share: float, seed: int = 1, noise: float = 0.03) 
     return np.asarray(np.where(is_low, 2000.0, 6000.0) * chance.normal(1, noise, seconds))
 
 
-def of_step(column: str, rates: Array, **columns: Array) -> Consistency:
+def of_step(column: str, rates: Array, **columns: Any) -> Consistency:
     (step,) = judged(sampled(rates, column=column, sigma=0, **columns)).steps
     assert step.consistency is not None
     return step.consistency

@@ -1,5 +1,7 @@
 """What evidence says agrees with the recording that it is of."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from made_recording import Array, judged, sampled
@@ -8,7 +10,7 @@ T_S = np.arange(1.0, 3601.0)
 FULL, LOW, LOWER = 2000.0, 1200.0, 500.0
 
 
-def evidence(rate: Array, **columns: Array) -> list[str]:
+def evidence(rate: Array, **columns: Any) -> list[str]:
     """What is said of the first episode of a step of an hour."""
     return judged(sampled(rate, **columns), rw="write").steps[0].episodes[0].evidence
 

@@ -1,6 +1,7 @@
 """Judging takes memory by the length of a log, not by what the log shows."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -78,7 +79,7 @@ SHAPES: dict[str, list[Part]] = {
 
 def shaped(name: str, hours: float) -> Array:
     """The rates of a shape at 10 Hz."""
-    noisy = {"sigma": 0.0 if name in AS_THEY_ARE else 0.02, "correlation": 0.8}
+    noisy: dict[str, Any] = {"sigma": 0.0 if name in AS_THEY_ARE else 0.02, "correlation": 0.8}
     return of_parts(*SHAPES[name], duration_s=3600 * hours, **noisy).values
 
 

@@ -219,7 +219,7 @@ SHAPES: dict[str, Array] = {
 }
 
 
-def of_reads(rates: Array, temps_c: Array, **columns: Array) -> RecordingFindings:
+def of_reads(rates: Array, temps_c: Array, **columns: Any) -> RecordingFindings:
     """The findings of sequential reads with a sample a second."""
     reads = sampled(rates, column="read_bw_mb_s", temp_c__composite=np.round(temps_c), **columns)
     return judged(reads, rw="read", bs="128k")

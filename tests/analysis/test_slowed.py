@@ -18,8 +18,8 @@ WRITES: dict[str, Any] = {"rw": "write", "bs": "128k", "preconditions": ["fill"]
 
 def load(name: str, start_s: float, rates: Array, temps_c: Array, **more: Any) -> pl.DataFrame:
     """A write at 1 Hz with a little noise, from `start_s` on."""
-    temps = {"temp_c__composite": temps_c, "seed": round(start_s)}
-    return sampled(rates, step=name, start_s=start_s, **temps, **more)
+    seed = round(start_s)
+    return sampled(rates, step=name, start_s=start_s, seed=seed, temp_c__composite=temps_c, **more)
 
 
 def throttled_fill(**more: Array) -> pl.DataFrame:

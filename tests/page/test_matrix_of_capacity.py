@@ -1,5 +1,7 @@
 """Cells of drives that fall for want of space are not red for being fast."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from compared import READ, Array, falling, run
@@ -12,7 +14,7 @@ WRITE = {**READ, "name": "write", "rw": "randwrite", "bs": "4k"}
 def filling(sink: str, level: float, capacity_mb: float) -> InMemoryRecording:
     """Random writes to a drive of 20 GB that fall when this much is written."""
     rates: Array = np.asarray(falling(capacity_mb / level, 40.0 / level, level))
-    small = {"drive": {"size_bytes": 20 * 10**9}, "temp_c": 30.0, "sigma": 0.004}
+    small: dict[str, Any] = {"drive": {"size_bytes": 20 * 10**9}, "temp_c": 30.0, "sigma": 0.004}
     return run({"heatsink": sink}, {"write": rates}, steps=[WRITE], way="write", **small)
 
 

@@ -1,5 +1,7 @@
 """What stands on the page, made from recordings whose truth is known."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from compared import READ, falling, run, steady
@@ -231,7 +233,7 @@ def test_a_simulated_place_that_varies_with_a_condition_is_not_listed_twice() ->
 def test_a_title_is_that_which_is_asked_for_or_names_the_drive_or_its_files() -> None:
     assert page_of([run({}, steady(2000, 30))], title="Mine").title == "Mine"
     assert page_of([run({}, steady(2000, 30))]).title == "a drive: x"
-    nameless = {"imported": True, "drive": {"model": None}}
+    nameless: dict[str, Any] = {"imported": True, "drive": {"model": None}}
     logs = [run({}, {"load": steady(1000, 30)}, name=f"{n}.log", **nameless) for n in range(6)]
     assert page_of(logs[:2]).title == "Fio log: 0.log and 1.log"
     assert page_of(logs).title == "Fio log: 0.log, 1.log, 2.log and 3 more"
