@@ -1,5 +1,6 @@
 """A browser that opens pages, and minds what they do."""
 
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from compared import READ, Array, falling, run, steady
 from heatsoak.errors import ToolError
 from heatsoak.report.page.contract import LatencyHistogram, Page
 from heatsoak.report.page.html import Bundle, render
+from heatsoak.report.page.packing import Packer
 from paged import page_of, page_once
 from waiting import PATIENCE_S
 
@@ -90,17 +92,29 @@ class Opened:
                 details.dispatchEvent(new Event("unfold"))"""
         )
 
-    def serious_faults(self, within: str) -> list[tuple[str, list[str]]]:
-        """What axe finds in a part of the page that was opened with `bypass_csp`."""
+    def axe_faults(self) -> list[tuple[str, str, list[str]]]:
+        """What axe finds in a page that was opened with `bypass_csp`: impact, rule, where."""
         if not AXE.exists():
             pytest.skip("axe-core is not there: npm ci in web/")
         self.tab.add_script_tag(path=str(AXE))
-        found = self.tab.evaluate(f"axe.run('{within}', {{resultTypes: ['violations']}})")
+        found = self.tab.evaluate("axe.run('html', {resultTypes: ['violations']})")
         return [
-            (fault["id"], [node["html"][:200] for node in fault["nodes"]][:3])
-            for fault in found["violations"]
-            if fault["impact"] in ("serious", "critical")
+            (one["impact"], one["id"], [node["html"][:200] for node in one["nodes"]][:3])
+            for one in found["violations"]
         ]
+
+    def say_of(self, selector: str) -> str:
+        """Return what is written somewhere, with plain spaces."""
+        return str(self.tab.locator(selector).first.inner_text()).replace("\u202f", " ")
+
+    def saved(self, within: str, what: str) -> Path:
+        """Save a part of the page as ``CSV`` or ``PNG`` as a reader does; return the file."""
+        self.show(within)
+        with self.tab.expect_download() as waiting:
+            self.tab.locator(f"{within} button", has_text=what).first.click()
+        name = waiting.value.suggested_filename
+        assert re.fullmatch(rf"[a-z0-9-]+\.{what.lower()}", name), name
+        return Path(waiting.value.path())
 
     def canvases(self, within: str) -> int:
         return int(self.tab.locator(f"{within} canvas").count())
@@ -142,6 +156,28 @@ def open_page(browser: Any, bundle: Bundle, tmp_path: Path) -> Iterator[Open]:
         assert sum(url.startswith("file:") for url in one.requests) == 1
     for context in contexts:
         context.close()
+
+
+def with_one_line(page: Page, t_s: Array, values: Array, **changes: Any) -> Page:
+    """Return the page of one recording of one step without falls, as long as this series."""
+    packer = Packer()
+    first, recording = page.workloads[0], page.recordings[0]
+    packed = {"t": packer.times(t_s), "v": packer.values(values), "samples": len(t_s)}
+    track = first.lines[0].tracks[0].model_copy(update=packed)
+    line = first.lines[0].model_copy(update={"tracks": [track], "seconds": None})
+    told = {"duration_s": float(t_s[-1]), "episodes": []}
+    steps = [recording.findings.steps[0].model_copy(update=told)]
+    findings = recording.findings.model_copy(update={"steps": steps})
+    return page.model_copy(
+        update={
+            "recordings": [recording.model_copy(update={"findings": findings})],
+            "workloads": [first.model_copy(update={"lines": [line]})],
+            "matrix": None,
+            "bars": [],
+            "data": packer.data(),
+            **changes,
+        }
+    )
 
 
 def _place(slot: str, gpus: int, load: str, seed: int) -> Any:

@@ -29,8 +29,8 @@ def falling(onset_s: float, share: float, level: float = 2000.0) -> Array:
     return level * np.where(t_s <= onset_s, 1.0, share)
 
 
-def steady(level: float) -> Array:
-    return np.full(int(DURATION_S * 10), level)
+def steady(level: float, duration_s: float = DURATION_S) -> Array:
+    return np.full(int(duration_s * 10), level)
 
 
 def warmth(rates: Array) -> Array:
@@ -47,6 +47,7 @@ def run(
     seed: int = 0,
     sigma: float = 0.02,
     steps: Sequence[Mapping[str, Any]] = (READ,),
+    way: str = "read",
     temp_c: float | None = 40.0,
     rest_c: Sequence[float] = (),
     drive: Mapping[str, Any] | None = None,
@@ -58,7 +59,8 @@ def run(
 ) -> InMemoryRecording:
     """A recording in memory: each workload of `steps` with its rates at 10 Hz and noise upon it.
 
-    `rest_c` is what the drive reported in the last minute before each step.
+    `rest_c` is what the drive reported in the last minute before each step, `way` what the rates
+    are of.
     """
     by_step = dict(rates) if isinstance(rates, Mapping) else {"read": rates}
     frames, events, start_s = [], [], 1000.0
@@ -68,8 +70,8 @@ def run(
         columns: dict[str, Any] = {
             "t_s": t_s,
             "interval_s": np.full(len(t_s), 0.1),
-            "read_bw_mb_s": noisy,
-            "read_iops": noisy / 0.131072,
+            f"{way}_bw_mb_s": noisy,
+            f"{way}_iops": noisy / 0.131072,
         }
         columns |= {key: np.full(len(t_s), value) for key, value in (more or {}).items()}
         if temp_c is not None:

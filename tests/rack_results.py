@@ -5,11 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from compared import Array, run
 from heatsoak.rack.results.reading import Results, read_results
 from heatsoak.rack.results.report import report
+from heatsoak.rack.results.shown import rack_page as page_of_rack
 from heatsoak.rack.state import Rack, Row, load_rack
+from heatsoak.report.page.contract import Page
 from heatsoak.report.rack import RackReport
+from made_once import made_once
+from paged import HOSTILE
 
 STEP = {"name": "write", "rw": "write", "bs": "128k", "iodepth": 32, "runtime": "60s"}
 SLOTS = {"1": 1.0, "2": 0.97, "3": 0.8, "4": 0.94}
@@ -87,3 +92,15 @@ def opened(directory: Path) -> Results:
 
 def judged(directory: Path, **wanted: Any) -> RackReport:
     return report(opened(directory), **wanted)
+
+
+@pytest.fixture(scope="session")
+def rack_page(tmp_path_factory: pytest.TempPathFactory) -> Page:
+    """Sixteen drives of two models, of which one is slow, and a test that was refused."""
+
+    def make(directory: Path) -> None:
+        make_rack(directory, shares={"S06": 0.85}, models=("Samsung 990 PRO", "WD SN850X"))
+        add_test(directory, host="b5", on=HOSTILE[0], state="refused", why=HOSTILE[1])
+
+    held = opened(made_once(tmp_path_factory, "rack-page", make))
+    return page_of_rack(report(held), held)

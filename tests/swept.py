@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+from heatsoak.report.page.contract import Page
+from heatsoak.report.page.sweep import sweep_page
 from heatsoak.sweep import SUMMARY, FinishedSweep, Grid, sweep
 from made_once import made_once
 
@@ -26,3 +28,8 @@ def _make(directory: Path) -> None:
 def swept(tmp_path_factory: pytest.TempPathFactory) -> FinishedSweep:
     """A finished sweep; its directory must not be changed."""
     return FinishedSweep.load(made_once(tmp_path_factory, "swept", _make) / "s")
+
+
+@pytest.fixture(scope="session")
+def swept_page(swept: FinishedSweep) -> Page:
+    return Page.model_validate_json(sweep_page(swept).model_dump_json())

@@ -14,21 +14,15 @@ import polars as pl
 import pytest
 from command import complaint, heatsoak_here
 from heatsoak.bench.resume import reopen
-from heatsoak.exporter import export
+from heatsoak.exporter import ExportFormat, export
 from heatsoak.output import printable
-from heatsoak.protocol import Protocol
-from heatsoak.recording import (
-    Event,
-    Recording,
-    RecordingMeta,
-    RecordingWriter,
-    find_recordings,
-)
+from heatsoak.recording import Recording, RecordingWriter, find_recordings
 from heatsoak.recording.meta import JOURNAL, PARQUET
 from heatsoak.serve.library import Library
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from made_once import made_once
+from made_recording import held, make_recording
 from rest_long import rest_long
 
 #: Beside each recording lie some that its name would match, were it a pattern.
@@ -47,26 +41,18 @@ NAMES = (
 )
 
 
-def meta() -> RecordingMeta:
-    return RecordingMeta(
-        protocol=Protocol.model_validate({"name": "x", "steps": [{"name": "a", "rw": "read"}]}),
-        conditions={},
-        drive={"model": "a drive"},
-        columns={"t_s": "Float64", "step": "String", "read_bw_mb_s": "Float64"},
-        started_unix_s=1.7e9,
-    )
-
-
 def frame(first: int, value: float) -> pl.DataFrame:
     times = [float(index) for index in range(first, first + 3)]
     return pl.DataFrame({"t_s": times, "step": ["a"] * 3, "read_bw_mb_s": [value] * 3})
 
 
-def write(directory: Path, value: float) -> None:
-    with RecordingWriter(directory, meta()) as writer:
-        writer.event(Event(t_s=0, kind="step-begin", step="a"))
-        writer.append(frame(0, value))
-        writer.finish("finished", 3)
+def begun(directory: Path, value: float) -> RecordingWriter:
+    """Begin a recording, with three rows."""
+    recording = held(frame(0, value), rw="read", status="running", duration_s=None)
+    writer = RecordingWriter(directory, recording.meta)
+    writer.event(recording.events[0])
+    writer.append(frame(0, value))
+    return writer
 
 
 @pytest.mark.slow
@@ -83,12 +69,10 @@ def test_a_recording_is_read_where_it_was_written_whatever_it_is_called(
     base = tmp_path_factory.mktemp("names")
     with chdir(base):
         for decoy in {b"g1", b"a", b"x"} - {name}:
-            write(Path(os.fsdecode(decoy)), 1.0)
+            make_recording(Path(os.fsdecode(decoy)), frame(0, 1.0))
         given_as = Path(os.fsdecode(name))
         path = base / given_as if is_absolute else given_as
-        with RecordingWriter(path, meta()) as writer:
-            writer.event(Event(t_s=0, kind="step-begin", step="a"))
-            writer.append(frame(0, 2.0))
+        with begun(path, 2.0) as writer:
             running = Recording.open(path).samples()
             writer.finish("finished", 3)
         assert (base / given_as / PARQUET).is_file()
@@ -142,11 +126,21 @@ def made(tmp_path_factory: pytest.TempPathFactory, small_drive_text: str) -> Pat
     return made_once(tmp_path_factory, "names", make)
 
 
+@pytest.fixture(scope="module")
+def plainly(made: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What is said of the recording with a plain name."""
+    return answers(linked(made, tmp_path_factory.mktemp("plainly")), "plain")
+
+
 @pytest.fixture
 def place(made: Path, tmp_path: Path) -> Path:
+    return linked(made, tmp_path)
+
+
+def linked(made: Path, directory: Path) -> Path:
     for path in made.iterdir():
-        (tmp_path / path.name).symlink_to(path)
-    return tmp_path
+        (directory / path.name).symlink_to(path)
+    return directory
 
 
 def answers(directory: Path, name: str) -> dict[str, Any]:
@@ -191,10 +185,10 @@ def answers(directory: Path, name: str) -> dict[str, Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", rest_long(AWKWARD, every=3))
 def test_every_command_says_the_same_of_a_recording_whatever_it_is_called(
-    place: Path, name: str
+    place: Path, plainly: dict[str, Any], name: str
 ) -> None:
     assert run(place, "p.toml", "low", name).returncode == 0
-    assert answers(place, name) == answers(place, "plain")
+    assert answers(place, name) == plainly
     shown = {entry.name: entry.recording for entry in Library(place).contents()[0]}
     rates = shown[printable(name)].samples()["read_bw_mb_s"].to_list()
     assert rates == Recording.open(place / "plain").samples()["read_bw_mb_s"].to_list()
@@ -212,18 +206,15 @@ def test_a_directory_under_test_is_the_one_that_was_named(tmp_path: Path, name: 
     assert recording.meta.drive["details"]["directory"] == str(tmp_path / name)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("run", "p.toml", "--on", "sim:drive.toml", "-o"),
-        ("run", "p.toml", "--on", "sim:drive.toml", "--resume", "-o"),
-        ("export", "plain", "--as", "csv", "-o"),
-        ("export", "plain", "--as", "parquet", "-o"),
-        ("export", "plain", "--as", "fio-plot", "-o"),
-        ("export", "plain", "--as", "openmetrics", "-o"),
-        ("import", "log.csv", "-o"),
-    ],
-)
+#: What writes, before it is told where.
+WRITES = [
+    ("run", "p.toml", "--on", "sim:drive.toml", "-o"),
+    ("run", "p.toml", "--on", "sim:drive.toml", "--resume", "-o"),
+    *(("export", "plain", "--as", kind.value, "-o") for kind in ExportFormat),
+    ("import", "log.csv", "-o"),
+]
+
+
 @pytest.mark.parametrize(
     ("to", "said"),
     [
@@ -233,28 +224,24 @@ def test_a_directory_under_test_is_the_one_that_was_named(tmp_path: Path, name: 
     ],
 )
 def test_a_place_that_cannot_be_made_is_one_line_before_anything_is_done(
-    place: Path, words: tuple[str, ...], to: str, said: str
+    place: Path, to: str, said: str
 ) -> None:
     (place / "file").write_text("mine")
     (place / "log.csv").write_text("time_s,MB/s\n" + "".join(f"{n},100\n" for n in range(60)))
     were = sorted(place.iterdir())
-    done = heatsoak_here(*words, to, cwd=place)
-    line = complaint(done, 2)
-    assert said in line
-    assert sorted(place.iterdir()) == were
+    for words in WRITES:
+        assert said in complaint(heatsoak_here(*words, to, cwd=place), 2), words
+        assert sorted(place.iterdir()) == were
     assert (place / "file").read_text() == "mine"
-
-
-@pytest.mark.parametrize("suffix", ["html", "png", "csv", "xml"])
-def test_a_report_below_a_file_is_one_line(place: Path, suffix: str) -> None:
-    (place / "file").write_text("mine")
-    done = heatsoak_here("report", "plain", "-o", f"file/x.{suffix}", cwd=place)
-    assert complaint(done, 2).endswith("file is a file, not a directory: name another with -o")
+    if to == "file/x":
+        for suffix in ("html", "png", "csv", "xml"):
+            done = heatsoak_here("report", "plain", "-o", f"{to}.{suffix}", cwd=place)
+            assert complaint(done, 2).endswith(f"{said.split(': ')[1]}: name another with -o")
 
 
 @pytest.mark.slow
 def test_more_recordings_are_exported_together_than_files_can_be_open(tmp_path: Path) -> None:
-    write(tmp_path / "many" / "0", 1.0)
+    make_recording(tmp_path / "many" / "0", frame(0, 1.0))
     for number in range(1, 150):
         shutil.copytree(tmp_path / "many" / "0", tmp_path / "many" / str(number))
     few = 'ulimit -n 100; exec "$0" -m heatsoak export many -o all.csv'

@@ -6,7 +6,7 @@ from pathlib import Path
 import heatsoak
 import pytest
 from command import complaint, heatsoak_here
-from heatsoak.protocol import Protocol
+from heatsoak.protocol import Protocol, load
 from heatsoak.recording import InMemoryRecording, Recording
 from heatsoak.recording.columns import limits_c
 from heatsoak.twin import Twin
@@ -24,11 +24,15 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The drive as it is, and with two thresholds."""
+    """The drive as it is, with two thresholds, and what was said of its twin and the next run."""
 
     def make(directory: Path) -> None:
         heatsoak.run(SOAK, DRIVE, output=directory / "soak")
         heatsoak.run(STEPS, DRIVE, output=directory / "steps")
+        words = ("fit", "soak", "--next", "next.toml", "-o", "twin.toml")
+        done = heatsoak_here(*words, cwd=directory)
+        assert done.returncode == 0, done.stderr
+        (directory / "said").write_text(done.stdout, "utf-8")
 
     return made_once(tmp_path_factory, "thresholds", make)
 
@@ -39,8 +43,8 @@ def soak(runs: Path) -> Recording:
 
 
 @pytest.fixture(scope="module")
-def twin(soak: Recording) -> Twin:
-    return heatsoak.fit(soak)
+def twin(runs: Path) -> Twin:
+    return Twin.load(runs / "twin.toml")
 
 
 def onset_c(recording: Recording) -> float:
@@ -99,6 +103,7 @@ def test_a_copy_has_no_threshold(tmp_path: Path) -> None:
     assert "tmt1_c: applies to one drive, but a copy has two" in complaint(done, 2)
 
 
+@pytest.mark.long
 def test_where_only_a_host_slowed_it_the_own_limit_is_open(runs: Path) -> None:
     found = heatsoak.fit(runs / "steps")
     assert found.answer.startswith("Throttled only where the host told it to: its own limit is")
@@ -107,6 +112,7 @@ def test_where_only_a_host_slowed_it_the_own_limit_is_open(runs: Path) -> None:
     assert offset.low < 0 < offset.high
 
 
+@pytest.mark.long
 def test_thresholds_tell_more_of_the_limit(runs: Path, soak: Recording, twin: Twin) -> None:
     both = heatsoak.fit(soak, heatsoak.open_all(runs / "steps"))
 
@@ -120,19 +126,21 @@ def test_thresholds_tell_more_of_the_limit(runs: Path, soak: Recording, twin: Tw
     assert limit.low <= true_c <= limit.high
 
 
+def test_a_run_is_proposed_that_tells_most(runs: Path, twin: Twin) -> None:
+    bits = [one.bits for one in twin.experiments]
+    assert bits == sorted(bits, reverse=True)
+    said = (runs / "said").read_text("utf-8")
+    assert f"  next: {twin.experiments[0].answer}" in said
+    assert "heatsoak run next.toml --on DRIVE" in said
+    assert json.loads(twin.model_dump_json())["experiments"]
+    assert load(str(runs / "next.toml")).steps
+
+
+@pytest.mark.long
 def test_the_proposed_run_brings_about_what_it_promised(
-    soak: Recording, twin: Twin, tmp_path: Path
+    runs: Path, soak: Recording, twin: Twin, tmp_path: Path
 ) -> None:
-    twin_path = soak.path
-    done = heatsoak_here("fit", str(twin_path), "--next", "next.toml", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    best = twin.experiments[0]
-    assert [one.bits for one in twin.experiments] == sorted(
-        (one.bits for one in twin.experiments), reverse=True
-    )
-    assert f"  next: {best.answer}" in done.stdout
-    assert "heatsoak run next.toml --on DRIVE" in done.stdout
-    made = heatsoak.run(tmp_path / "next.toml", DRIVE, output=tmp_path / "more")
+    made = heatsoak.run(runs / "next.toml", DRIVE, output=tmp_path / "more")
     after = heatsoak.fit(soak, made)
 
     def half_pct(of: Twin) -> float:
@@ -140,12 +148,13 @@ def test_the_proposed_run_brings_about_what_it_promised(
         assert found is not None
         return 50 * (found.high - found.low) / found.value
 
-    brings = next(one for one in best.brings if one.unit == "%")
+    brings = next(one for one in twin.experiments[0].brings if one.unit == "%")
     assert half_pct(twin) == pytest.approx(brings.now, rel=0.2)
     assert half_pct(after) < half_pct(twin)
     assert half_pct(after) == pytest.approx(brings.then, rel=0.5)
 
 
+@pytest.mark.long
 def test_power_is_proposed_where_it_is_what_lacks(soak: Recording) -> None:
     frame = soak.samples().drop("power_w")
     columns = {name: str(dtype) for name, dtype in frame.schema.items()}
@@ -155,9 +164,8 @@ def test_power_is_proposed_where_it_is_what_lacks(soak: Recording) -> None:
     assert "with its power recorded" in found.experiments[0].answer
 
 
+@pytest.mark.long
 def test_a_twin_with_its_experiments_is_the_same_after_it_was_saved(
-    twin: Twin, tmp_path: Path
+    soak: Recording, twin: Twin
 ) -> None:
-    twin.save(tmp_path / "twin.toml")
-    assert Twin.load(tmp_path / "twin.toml") == twin
-    assert json.loads(twin.model_dump_json())["experiments"]
+    assert heatsoak.fit(soak) == twin

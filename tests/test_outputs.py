@@ -9,6 +9,7 @@ import fcntl
 import os
 import random
 import resource
+import shutil
 import signal
 import stat
 import subprocess
@@ -95,96 +96,103 @@ def state(directory: Path) -> dict[str, object]:
     return found
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, small_drive: Path) -> Path:
+    """What the commands read: recordings, logs, and what a run and a sweep are told by."""
+    root = tmp_path_factory.mktemp("made")
+    run({}, falling(40, 0.5)[:700], seed=1).save(root / "r")
+    (root / "logs").mkdir()
+    for name in ("log.csv", "second.csv", "logs/log.csv"):
+        (root / name).write_text(LOG)
+    shapes = Path(heatsoak.__file__).parent / "catalog" / "traces"
+    (root / "shape.toml").write_bytes((shapes / "light.toml").read_bytes())
+    (root / "tiny.toml").write_text(tiny.READ)
+    (root / "grid.toml").write_text(GRID)
+    (root / "small.toml").write_bytes(small_drive.read_bytes())
+    return root
+
+
 @pytest.fixture
-def here(tmp_path: Path) -> Path:
-    run({}, falling(60, 0.5), seed=1).save(tmp_path / "r")
-    (tmp_path / "log.csv").write_text(LOG)
-    return tmp_path
+def ground(made: Path, tmp_path: Path) -> Path:
+    """A directory of the test's own with all of it."""
+    return Path(shutil.copytree(made, tmp_path / "ground"))
 
 
-@pytest.mark.parametrize(
-    ("command", "there"),
-    # a directory is where an export writes a file for each recording
-    [one for one in product(COMMANDS, THERE) if one != ("export", Path.mkdir)],
-)
+def complaint_of(here: Path, *words: str, code: int = 2) -> str:
+    """Return what a command says that fails, and changes nothing."""
+    before = state(here)
+    said = complaint(heatsoak_here(*words, cwd=here), code)
+    assert state(here) == before, words
+    return said
+
+
+@pytest.mark.parametrize("there", THERE, ids=lambda there: there.__name__)
 @sees("never written", "a directory", "a pipe", "a link, wherever it leads")
-def test_what_is_there_stays(here: Path, command: str, there: Callable[[Path], object]) -> None:
+def test_what_is_there_stays(ground: Path, there: Callable[[Path], object]) -> None:
     row, said = THERE[there]
-    forced = OUTCOMES[row] == "never written"
-    name = NAMES.get(command, "x.csv")
-    there(here / name)
-    before = state(here)
-    words = [*COMMANDS[command], name, *(["--force"] if forced else [])]
-    assert said in complaint(heatsoak_here(*words, cwd=here), 2)
-    assert state(here) == before
+    force = ["--force"] if OUTCOMES[row] == "never written" else []
+    for command, words in COMMANDS.items():
+        # a directory is where an export writes a file for each recording
+        if (command, there) != ("export", Path.mkdir):
+            (ground / command).mkdir()
+            name = f"{command}/{NAMES.get(command, 'x.csv')}"
+            there(ground / name)
+            assert said in complaint_of(ground, *words, name, *force), command
 
 
-@pytest.mark.parametrize("command", [one for one in COMMANDS if one != "export"])
 @sees("refused before anything else is done", "nothing, in a directory that is missing")
-def test_no_directory_is_made_for_a_file_whose_place_was_misspelt(here: Path, command: str) -> None:
-    before = state(here)
-    path = f"no/such/{NAMES.get(command, 'x.csv')}"
-    said = complaint(heatsoak_here(*COMMANDS[command], path, cwd=here), 2)
-    assert "there is no directory no/such" in said
-    assert state(here) == before
+def test_no_directory_is_made_for_a_file_whose_place_was_misspelt(ground: Path) -> None:
+    for command in COMMANDS.keys() - {"export"}:
+        path = f"no/such/{NAMES.get(command, 'x.csv')}"
+        assert "there is no directory no/such" in complaint_of(ground, *COMMANDS[command], path)
 
 
-@pytest.mark.parametrize("file", ["recording.json", "samples.parquet", "events.jsonl"])
-@pytest.mark.parametrize("command", OF_ANY_NAME)
 @sees("never written", "a recording's own file, below `raw/` too")
-def test_a_recordings_own_file_stays(here: Path, command: str, file: str) -> None:
-    before = state(here)
-    done = heatsoak_here(*COMMANDS[command], f"r/{file}", "--force", cwd=here)
-    assert "is part of a recording" in complaint(done, 2)
-    assert state(here) == before
+def test_a_recordings_own_file_stays(ground: Path) -> None:
+    files = ("recording.json", "samples.parquet", "events.jsonl")
+    for command, file in product(OF_ANY_NAME, files):
+        said = complaint_of(ground, *COMMANDS[command], f"r/{file}", "--force")
+        assert "is part of a recording" in said
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("report", "log.csv", "-o", "log.csv"),
-        ("report", "logs", "-o", "logs/log.csv"),
-        ("fit", "log.csv", "-o", "log.csv"),
-        ("fit", "log.csv", "--next", "log.csv"),
-        ("fit", "r", "--power", "log.csv", "-o", "log.csv"),
-        ("report", "r", "--power", "log.csv", "-o", "log.csv"),
-        ("trace", "make", "shape.toml", "-o", "shape.toml"),
-    ],
-    ids=" ".join,
-)
 @sees(
     "never written",
     "a file that the same command reads, or one in a directory of logs that it reads",
 )
-def test_what_is_read_stays(here: Path, words: tuple[str, ...]) -> None:
-    (here / "logs").mkdir()
-    (here / "logs" / "log.csv").write_text(LOG)
-    shapes = Path(heatsoak.__file__).parent / "catalog" / "traces"
-    (here / "shape.toml").write_bytes((shapes / "light.toml").read_bytes())
-    before = state(here)
-    assert "is what is read" in complaint(heatsoak_here(*words, "--force", cwd=here), 2)
-    assert state(here) == before
+def test_what_is_read_stays(ground: Path) -> None:
+    for line in (
+        "report log.csv -o log.csv",
+        "report logs -o logs/log.csv",
+        "fit log.csv -o log.csv",
+        "fit log.csv --next log.csv",
+        "fit r --power log.csv -o log.csv",
+        "report r --power log.csv -o log.csv",
+        "trace make shape.toml -o shape.toml",
+    ):
+        assert "is what is read" in complaint_of(ground, *line.split(), "--force"), line
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a loop device")
-@pytest.mark.parametrize("command", OF_ANY_NAME)
 @sees("never written", "a device")
-def test_a_device_is_not_written(here: Path, command: str) -> None:
-    with attached(here / "image", 1 << 20) as drive:
-        before = (here / "image").read_bytes()
-        done = heatsoak_here(*COMMANDS[command], str(drive), "--force", cwd=here)
-        assert "is a device" in complaint(done, 2)
-        assert (here / "image").read_bytes() == before
+def test_a_device_is_not_written(ground: Path) -> None:
+    with attached(ground / "image", 1 << 20) as drive:
+        for command in OF_ANY_NAME:
+            said = complaint_of(ground, *COMMANDS[command], str(drive), "--force")
+            assert "is a device" in said
 
 
 @sees("replaced with `--force`", "any other file")
-def test_what_may_be_replaced_is(here: Path) -> None:
-    for words in (("report", "r", "-o", "x.csv"), (*COMMANDS["trace"], "x.log")):
-        path = here / words[-1]
+def test_what_may_be_replaced_is(ground: Path) -> None:
+    for words in (
+        ("report", "r", "-o", "x.csv"),
+        ("export", "r", "-o", "y.csv"),
+        (*COMMANDS["trace"], "x.log"),
+    ):
+        path = ground / words[-1]
         path.write_text("old")
-        assert heatsoak_here(*words, "--force", cwd=here).returncode == 0
+        assert heatsoak_here(*words, "--force", cwd=ground).returncode == 0
         assert path.read_text() != "old"
-    assert not [path for path in here.iterdir() if "partial" in path.name]
+    assert not [path for path in ground.iterdir() if "partial" in path.name]
 
 
 GRID = """
@@ -194,15 +202,16 @@ workloads = "read"
 for = "20s"
 ambient_c = [20, 40]
 """
-#: What each command that writes is told, into the directory `m`.
+#: What each command that writes is told, into the directory `m`; each has a name of its own there.
 WRITERS = {
     "run": "run tiny.toml --on sim:small.toml -o m/x",
     "import": "import log.csv -o m/x",
     "several logs": "import log.csv second.csv --separate -o m/x",
     **{f"report {kind}": f"report r -o m/x.{kind}" for kind in ("html", "csv", "png", "xml")},
     **{f"export {kind}": f"export r -o m/x.{kind}" for kind in ("csv", "parquet")},
+    "export openmetrics": "export r -o m/x.om --as openmetrics",
     "export logs": "export r -o m/x --as fio-plot",
-    "sweep": "sweep grid.toml --jobs 1 -o m/x",
+    "sweep": "sweep grid.toml --jobs 1 --draws 2 --sample 0 -o m/x",
     "history": "history . -o m/x.parquet",
     "fit": "fit r -o m/x.toml",
     "trace": "trace make light --scale 0.0005 -o m/x",
@@ -219,37 +228,41 @@ BEFORE = {
 NOTHING_LEFT = (
     "said in one line; nothing is left but what a run recorded, and the empty lock of an index"
 )
-#: What an index leaves where there is no room.
-LEFT = {"history": {".x.parquet.lock"}}
 
 
-@pytest.fixture
-def ground(here: Path, small_drive: Path) -> Path:
-    """What the writers read."""
-    (here / "second.csv").write_text(LOG)
-    (here / "tiny.toml").write_text(tiny.READ)
-    (here / "grid.toml").write_text(GRID)
-    (here / "small.toml").write_bytes(small_drive.read_bytes())
-    return here
+def words_of(name: str) -> list[str]:
+    """What a command is told, with the name of its output made that command's own."""
+    number = [*WRITERS, *BEFORE].index(name)
+    return (WRITERS | BEFORE)[name].replace("m/x", f"m/x{number}").split()
 
 
-@pytest.mark.parametrize("name", [*WRITERS, "demo", "reproduce"])
+def left_in(disk: Path) -> set[str]:
+    """What is left of outputs that failed, but the empty lock of an index."""
+    lock = f".x{[*WRITERS].index('history')}.parquet.lock"
+    return {path.name for path in disk.rglob("*")} - {"taken", "lost+found", lock}
+
+
+def fails(name: str, ground: Path) -> str:
+    """Return what a command says last that cannot write, after how far it came."""
+    done = heatsoak_here(*words_of(name), cwd=ground)
+    assert (done.returncode, done.stdout) == (3, ""), name
+    *_, said = done.stderr.splitlines()
+    assert "m/x" in said
+    return said
+
+
 @sees(NOTHING_LEFT, "the file system is full")
-def test_a_full_disk_is_said_in_a_line_and_is_no_obstacle_later(ground: Path, name: str) -> None:
-    words = (WRITERS | BEFORE)[name].split()
-    with small_disk(ground / "m", "4m") as disk:
+def test_a_full_disk_is_said_in_a_line_and_is_no_obstacle_later(ground: Path) -> None:
+    with small_disk(ground / "m", "24m") as disk:
         taken = fill(disk)
-        done = heatsoak_here(*words, cwd=ground)
-        assert (done.returncode, done.stdout) == (3, "")
-        *_, said = done.stderr.splitlines()  # after how far it came
-        assert "m/x" in said
-        assert "No space left on device: free some space there" in said
-        left = {path.name for path in disk.rglob("*")} - {taken.name, "lost+found"}
-        assert left <= LEFT.get(name, set())
+        for name in [*WRITERS, "demo", "reproduce"]:
+            said = fails(name, ground)
+            assert "No space left on device: free some space there" in said, name
+            assert not left_in(disk), name
         taken.unlink()
-        if name not in ("sensors", *BEFORE):  # which are served for ever, or take minutes
+        for name in WRITERS.keys() - {"sensors"}:  # which are served for ever
             again = ["--resume"] if name == "run" else []
-            done = heatsoak_here(*words, *again, cwd=ground)
+            done = heatsoak_here(*words_of(name), *again, cwd=ground)
             assert done.returncode == 0, done.stderr
 
 
@@ -262,7 +275,7 @@ def test_runs_at_once_that_all_find_a_full_disk_leave_no_directory(tmp_path: Pat
             with pytest.raises(ToolError, match="No space left on device"):
                 RecordingWriter(disk / "x" / name[0] / name, meta)
 
-        for _ in range(100):
+        for _ in range(30):
             list(pool.map(begin, ["a1", "a2", "b1", "b2"]))
             assert not (disk / "x").exists()
 
@@ -298,10 +311,7 @@ def stopped_at(cwd: Path, name: str, words: str, module: str, function: str, cal
     return done.stderr.splitlines()[-1]
 
 
-STOPS = ("SIGINT", "SIGTERM")
-
-
-@pytest.mark.parametrize("name", STOPS)
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_run_that_is_stopped_while_it_ends_is_whole(ground: Path, name: str) -> None:
     words = "run tiny.toml --on sim:small.toml -o x"
     said = stopped_at(ground, name, words, "heatsoak.recording.writer", "journal_to_parquet")
@@ -313,10 +323,9 @@ def test_a_run_that_is_stopped_while_it_ends_is_whole(ground: Path, name: str) -
     }
 
 
-@pytest.mark.parametrize("name", STOPS)
-def test_logs_of_an_export_that_is_stopped_are_not_there_in_part(ground: Path, name: str) -> None:
+def test_logs_of_an_export_that_is_stopped_are_not_there_in_part(ground: Path) -> None:
     words = "export r -o m/x --as fio-plot"
-    said = stopped_at(ground, name, words, "heatsoak.exporter", "replacing", call=2)
+    said = stopped_at(ground, "SIGTERM", words, "heatsoak.exporter", "replacing", call=2)
     assert said == "heatsoak: interrupted"
     assert not (ground / "m").exists()
     assert heatsoak_here(*words.split(), cwd=ground).returncode == 0
@@ -336,16 +345,13 @@ def test_a_full_disk_for_temporary_files_leaves_no_sensors_behind(
         assert list((ground / "x").rglob("*")) == []
 
 
-@pytest.mark.parametrize("name", [*WRITERS, *BEFORE])
 @sees("refused before anything else is done", "the file system is read-only")
-def test_a_read_only_file_system_is_said_and_nothing_else_is_done(ground: Path, name: str) -> None:
+def test_a_read_only_file_system_is_said_and_nothing_else_is_done(ground: Path) -> None:
     with small_disk(ground / "m", "80m") as disk:
         subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
-        before = state(ground)
-        words = (WRITERS | BEFORE)[name].split()
-        code = 3 if name == "sensors" else 2
-        assert "Read-only file system" in complaint(heatsoak_here(*words, cwd=ground), code)
-        assert state(ground) == before
+        for name in [*WRITERS, *BEFORE]:
+            said = complaint_of(ground, *words_of(name), code=3 if name == "sensors" else 2)
+            assert "Read-only file system" in said, name
 
 
 @contextmanager
@@ -379,24 +385,18 @@ def ending_in_a_file(place: Path) -> Iterator[None]:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-@pytest.mark.parametrize(
-    ("name", "fault"),
-    # the sensors are served for ever where nothing asks the drive for certainty
-    [one for one in product(WRITERS, (failing_drive, ending_in_a_file)) if one[0] != "sensors"],
-)
+@pytest.mark.parametrize("fault", [failing_drive, ending_in_a_file])
 @sees(NOTHING_LEFT, "the drive fails, or takes only a part of a file")
 def test_a_write_that_fails_is_said_in_a_line_and_leaves_nothing(
-    ground: Path, name: str, fault: Callable[[Path], AbstractContextManager[None]]
+    ground: Path, fault: Callable[[Path], AbstractContextManager[None]]
 ) -> None:
     with fault(ground / "m"):
-        done = heatsoak_here(*WRITERS[name].split(), cwd=ground)
-        assert (done.returncode, done.stdout) == (3, "")
-        *_, said = done.stderr.splitlines()
-        assert "m/x" in said
-        assert "cannot be written: " in said
-        assert ("Input/output error" in said) == (fault is failing_drive)
-        left = {path.name for path in (ground / "m").rglob("*")} - {"lost+found"}
-        assert left <= LEFT.get(name, set())
+        # the sensors are served for ever where nothing asks the drive for certainty
+        for name in WRITERS.keys() - {"sensors"}:
+            said = fails(name, ground)
+            assert "cannot be written: " in said, name
+            assert ("Input/output error" in said) == (fault is failing_drive), name
+            assert not left_in(ground / "m"), name
 
 
 #: What is there of an output once it is whole.

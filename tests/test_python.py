@@ -2,10 +2,12 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import heatsoak
 import numpy as np
@@ -20,19 +22,27 @@ from heatsoak.protocol import load
 DOCUMENT = Path(__file__).parents[1] / "docs" / "python.md"
 
 
-@pytest.fixture
-def here(tmp_path: Path, small_drive_text: str, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory to be in, with two recordings, a drive, a protocol and a log of fio's."""
-    run({"heatsink": "none"}, falling(60, 0.5), seed=1).save(tmp_path / "r" / "bare")
-    run({"heatsink": "big"}, steady(2000), seed=2).save(tmp_path / "r" / "cooled")
-    (tmp_path / "small.toml").write_text(small_drive_text)
-    (tmp_path / "tiny.toml").write_text(tiny.WRITE)
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, small_drive_text: str) -> Path:
+    """A directory with two recordings, a drive, a protocol and a log of fio's."""
+    root = tmp_path_factory.mktemp("made")
+    run({"heatsink": "none"}, falling(60, 0.5), seed=1).save(root / "r" / "bare")
+    run({"heatsink": "big"}, steady(2000), seed=2).save(root / "r" / "cooled")
+    (root / "small.toml").write_text(small_drive_text)
+    (root / "tiny.toml").write_text(tiny.WRITE)
     chance = np.random.default_rng(1)
     lines = [
         f"{500 * number}, {kib_s}, 1, 131072, 0"
         for number, kib_s in enumerate(chance.normal(1e6, 1e4, 240).astype(int), 1)
     ]
-    (tmp_path / "fio_bw.1.log").write_text("\n".join(lines) + "\n")
+    (root / "fio_bw.1.log").write_text("\n".join(lines) + "\n")
+    return root
+
+
+@pytest.fixture
+def here(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory to be in, with all of it."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -71,16 +81,12 @@ def test_all_names_are_there() -> None:
         heatsoak.nothing  # noqa: B018
 
 
-def test_analyze_finds_what_the_command_line_prints(here: Path) -> None:
-    done = heatsoak_here("analyze", "r", "--format", "json", cwd=here)
-    printed = json.loads(done.stdout)
-    assert heatsoak.analyze("r").model_dump(mode="json") == printed
+def test_analyze_and_compare_find_what_the_command_line_prints(here: Path) -> None:
+    printed = json.loads(heatsoak_here("analyze", "r", "--format", "json", cwd=here).stdout)
     opened = heatsoak.open_all("r")
-    assert heatsoak.analyze(opened).model_dump(mode="json") == printed
-    assert heatsoak.analyze(opened[0], Path("r/cooled")).model_dump(mode="json") == printed
-
-
-def test_compare_finds_what_the_command_line_prints(here: Path) -> None:
+    ways: list[list[Any]] = [["r"], [opened], [opened[0], Path("r/cooled")]]
+    for given in ways:
+        assert heatsoak.analyze(*given).model_dump(mode="json") == printed
     done = heatsoak_here("compare", "r", "--by", "heatsink", "--format", "json", cwd=here)
     found = heatsoak.compare("r/bare", "r/cooled", by="heatsink")
     assert [row.model_dump(mode="json") for row in found.rows] == json.loads(done.stdout)
@@ -97,20 +103,14 @@ def test_a_recording_gives_its_samples_as_a_frame() -> None:
 
 
 def test_a_run_makes_what_the_command_line_makes(here: Path) -> None:
-    (made,) = heatsoak.run(
-        "tiny.toml", on="sim:small.toml@open-bench", settings={"heatsink": "none"}, output="made"
-    )
+    asked: dict[str, Any] = {"protocol": "tiny.toml", "on": "sim:small.toml@open-bench"}
+    asked |= {"settings": {"heatsink": "none"}, "output": "made"}
+    (made,) = heatsoak.run(**asked)
     words = ("tiny.toml", "--on", "sim:small.toml@open-bench", "--set", "heatsink=none")
     assert heatsoak_here("run", *words, "-o", "told", cwd=here).returncode == 0
     assert made.frame().equals(heatsoak.open("told").frame())
     assert made.meta.conditions == heatsoak.open("told").meta.conditions
-    (again,) = heatsoak.run(
-        "tiny.toml",
-        on="sim:small.toml@open-bench",
-        settings={"heatsink": "none"},
-        output="made",
-        resume=True,
-    )
+    (again,) = heatsoak.run(resume=True, **asked)
     assert again.frame().equals(made.frame())
 
 
@@ -191,13 +191,13 @@ def test_a_frame_with_something_wrong_is_one_line(
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("place", ["/dev/sda", ".", "nbd+unix:///?socket=s", "small.toml"])
-def test_a_real_drive_is_not_run_from_python(here: Path, place: str) -> None:
+def test_a_real_drive_is_not_run_from_python(here: Path) -> None:
     before = sorted(here.rglob("*"))
-    with pytest.raises(errors.UsageError, match=r"only simulated drives.*heatsoak run"):
-        heatsoak.run("tiny.toml", on=place)
-    with pytest.raises(errors.UsageError, match="only simulated drives"):
-        heatsoak.run("copy", on="sim:small.toml", to=place)
+    for place in ("/dev/sda", ".", "nbd+unix:///?socket=s", "small.toml"):
+        with pytest.raises(errors.UsageError, match=r"only simulated drives.*heatsoak run"):
+            heatsoak.run("tiny.toml", on=place)
+        with pytest.raises(errors.UsageError, match="only simulated drives"):
+            heatsoak.run("copy", on="sim:small.toml", to=place)
     assert sorted(here.rglob("*")) == before
 
 

@@ -10,8 +10,10 @@ import pytest
 import tiny
 from command import complaint, heatsoak_here
 from heatsoak.rack.results.effects import EffectsFit, Observations
+from heatsoak.rack.results.reading import Results
+from heatsoak.rack.results.report import report
 from made_once import made_once
-from rack_results import SLOTS, add_test, judged, make_rack
+from rack_results import SLOTS, add_test, judged, make_rack, opened
 from scipy import stats
 
 SLOW = "S06"
@@ -25,7 +27,13 @@ def rack(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
-def test_a_slow_drive_is_told_from_a_slow_slot(rack: Path) -> None:
+@pytest.fixture(scope="module")
+def results(rack: Path) -> Results:
+    """What its recordings come to; judged once."""
+    return opened(rack)
+
+
+def test_a_slow_drive_is_told_from_a_slow_slot(rack: Path, results: Results) -> None:
     done = heatsoak_here("rack", "report", ".", cwd=rack)
     assert (done.returncode, done.stderr) == (0, "")
     first, second = done.stdout.splitlines()[:2]
@@ -34,7 +42,7 @@ def test_a_slow_drive_is_told_from_a_slow_slot(rack: Path) -> None:
     assert first.endswith("than others of its model in write.")
     assert second.startswith("Mean speed in write differs by up to ")
     assert "between slots (" in second
-    found = judged(rack)
+    found = report(results)
     (outlier,) = found.outliers
     assert outlier.deviation.low <= -12 <= outlier.deviation.high < -5
     (speed,) = [one for one in found.measures if one.measure == "mean_mb_s"]
@@ -75,10 +83,13 @@ def test_slow_drives_do_not_hide_each_other(tmp_path: Path) -> None:
     assert found.sentence.startswith("13 of 16 drives pass; S02 (host b1, slot 2): ")
 
 
-def test_alike_drives_all_pass(tmp_path: Path) -> None:
-    found = judged(make_rack(tmp_path, hosts=2, seed=5))
+def test_alike_drives_all_pass_and_too_few_of_a_model_are_said(tmp_path: Path) -> None:
+    found = judged(make_rack(tmp_path / "alike", hosts=2, seed=5))
     assert found.sentence == "All 8 drives pass."
     assert found.outliers == []
+    models = ("Samsung 990 PRO", "WD SN850X", "Crucial T705")
+    few = judged(make_rack(tmp_path / "few", hosts=2, models=models))
+    assert any("too few drives" in one and "Crucial T705 (2)" in one for one in few.not_compared)
 
 
 def test_where_each_drive_has_its_own_place_nothing_is_told_of_either(tmp_path: Path) -> None:
@@ -103,15 +114,8 @@ def test_drives_that_moved_tell_place_from_drive(tmp_path: Path) -> None:
     assert found.drives[0].where == "4 places"
 
 
-def test_too_few_drives_of_a_model_are_said(tmp_path: Path) -> None:
-    models = ("Samsung 990 PRO", "WD SN850X", "Crucial T705")
-    found = judged(make_rack(tmp_path, hosts=2, models=models))
-    assert any("too few drives" in one and "Crucial T705 (2)" in one for one in found.not_compared)
-
-
 def test_a_drive_that_falls_fails_and_says_so(tmp_path: Path) -> None:
-    made = make_rack(tmp_path, falls_to={"S05": 0.5})
-    found = judged(made)
+    found = judged(make_rack(tmp_path, falls_to={"S05": 0.5}))
     (failed,) = [one for one in found.drives if not one.passes]
     assert failed.drive == "S05"
     assert failed.why[0].startswith("write ")
@@ -148,53 +152,37 @@ def test_a_slot_that_slows_one_model_condemns_no_drive(tmp_path: Path) -> None:
 def test_tests_without_a_recording_do_not_pass(tmp_path: Path) -> None:
     make_rack(tmp_path, hosts=2)
     add_test(tmp_path, host="b1", on="S01", state="finished", directory="b1/S01")
-    add_test(
-        tmp_path,
-        host="b3",
-        on="S99\x1b[31m",
-        labels={"slot": "2"},
-        state="refused",
-        why="it is mounted",
-        directory=None,
-    )
+    refused = {"state": "refused", "why": "it is mounted", "directory": None}
+    add_test(tmp_path, host="b3", on="S99\x1b[31m", labels={"slot": "2"}, **refused)
     done = heatsoak_here("rack", "report", str(tmp_path), cwd=tmp_path)
     assert done.returncode == 0
     assert done.stdout.startswith("8 of 9 drives pass; S99\\x1b[31m (host b3, slot 2): refused: ")
     assert "\x1b" not in done.stdout
     limited = heatsoak_here("rack", "report", ".", "--fail-on", "throttle", cwd=tmp_path)
     assert limited.returncode == 1
-
-
-def test_a_lost_recording_is_said(tmp_path: Path) -> None:
-    make_rack(tmp_path, hosts=1)
     add_test(tmp_path, host="b1", on="S77", state="finished", directory="b1/S77")
-    (lost,) = [one for one in judged(tmp_path).drives if not one.passes]
-    assert lost.why == ["lost: its recording is not there"]
+    whys = [one.why for one in judged(tmp_path).drives if not one.passes]
+    assert ["lost: its recording is not there"] in whys
+    (tmp_path / "b1" / "S02" / "0" / "recording.json").write_text("{")
+    damaged = heatsoak_here("rack", "report", ".", cwd=tmp_path)
+    assert damaged.returncode == 3
+    assert "left out" in damaged.stderr
+    assert "damaged" in damaged.stdout
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        ((), 0),
-        (("--fail-below", "1000"), 0),
-        (("--fail-below", "1700"), 1),
-        (("--fail-on", "outlier"), 1),
-        (("--fail-on", "any"), 1),
-    ],
-)
-def test_limits_decide_the_exit_code(rack: Path, words: tuple[str, ...], code: int) -> None:
-    assert heatsoak_here("rack", "report", ".", *words, cwd=rack).returncode == code
-
-
-def test_a_rate_below_the_limit_is_why_a_drive_fails(rack: Path) -> None:
-    found = judged(rack, fail_below_mb_s=1700)
-    assert not found.limits_hold
-    slot_3 = [one for one in found.drives if one.where.endswith("slot 3")]
+def test_limits_decide_the_exit_code(rack: Path, results: Results) -> None:
+    for below, holds in ((None, True), (1000, True), (1700, False)):
+        assert report(results, fail_below_mb_s=below).limits_hold == holds
+    slow = report(results, fail_below_mb_s=1700)
+    slot_3 = [one for one in slow.drives if one.where.endswith("slot 3")]
     assert all("is below 1,700 MB/s" in one.why[0] for one in slot_3)
+    for words, code in ((("--fail-below", "1700"), 1), (("--fail-on", "outlier"), 1),
+                        (("--fail-on", "any"), 1)):  # fmt: skip
+        assert heatsoak_here("rack", "report", ".", *words, cwd=rack).returncode == code
 
 
-def test_the_place_can_be_named(rack: Path) -> None:
-    assert judged(rack, by_place=["slot"]).place_labels == ["slot"]
+def test_the_place_can_be_named(rack: Path, results: Results) -> None:
+    assert report(results, by_place=["slot"]).place_labels == ["slot"]
     line = complaint(heatsoak_here("rack", "report", ".", "--by-place", "slt", cwd=rack), 2)
     assert "--by-place slt" in line
     assert "'slot'" in line or "slot" in line
@@ -208,15 +196,6 @@ def test_what_is_no_rack_is_one_line(tmp_path: Path) -> None:
     assert "rack.json: is damaged: run" in line
     line = complaint(heatsoak_here("rack", "report", ".", "-o", "x.png", cwd=tmp_path), 2)
     assert "use .html, .csv or .xml" in line
-
-
-def test_a_damaged_recording_does_not_pass(tmp_path: Path) -> None:
-    make_rack(tmp_path, hosts=1)
-    (tmp_path / "b1" / "S02" / "0" / "recording.json").write_text("{")
-    done = heatsoak_here("rack", "report", ".", cwd=tmp_path)
-    assert done.returncode == 3
-    assert "left out" in done.stderr
-    assert "damaged" in done.stdout.splitlines()[0]
 
 
 def test_results_as_a_table_and_for_build_servers(rack: Path, tmp_path: Path) -> None:

@@ -29,19 +29,20 @@ def document_of(*words: str, cwd: Path) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.fixture
-def pair(tmp_path: Path, small_drive_text: str) -> Path:
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory, small_drive_text: str) -> Path:
     """Two recordings that can be compared, and a drive and a protocol for a short run."""
-    run({"heatsink": "none"}, falling(60, 0.5), seed=1).save(tmp_path / "r" / "bare")
-    run({"heatsink": "big"}, steady(2000), seed=2).save(tmp_path / "r" / "cooled")
-    (tmp_path / "tiny.toml").write_text(tiny.WRITE)
+    root = tmp_path_factory.mktemp("pair")
+    run({"heatsink": "none"}, falling(60, 0.5), seed=1).save(root / "r" / "bare")
+    run({"heatsink": "big"}, steady(2000), seed=2).save(root / "r" / "cooled")
+    (root / "tiny.toml").write_text(tiny.WRITE)
     lines = [f"{500 * number}, 1000000, 1, 131072, 0\n" for number in range(1, 241)]
-    (tmp_path / "fio_bw.1.log").write_text("".join(lines))
-    (tmp_path / "small.toml").write_text(small_drive_text)
-    (tmp_path / "io.log").write_text(
+    (root / "fio_bw.1.log").write_text("".join(lines))
+    (root / "small.toml").write_text(small_drive_text)
+    (root / "io.log").write_text(
         "fio version 3 iolog\n0 /dev/x add\n0 /dev/x open\n1 /dev/x read 0 4096\n2 what\n"
     )
-    return tmp_path
+    return root
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def pair(tmp_path: Path, small_drive_text: str) -> Path:
         ("rack-report", ("rack", "report", "r")),
         ("report", ("report", "r", "-o", "all.csv")),
         ("reproduce", ("reproduce", "--only", CHEAP)),
-        ("run", ("run", "tiny.toml", "--on", "sim:small.toml", "-o", "new")),
+        ("run", ("run", "tiny.toml", "--on", "sim:small.toml", "-o", "made")),
         ("run-dry-run", ("run", "tiny.toml", "--on", "sim:small.toml", "--dry-run")),
         ("trace-check", ("trace", "check", "light", "--scale", "1e-3")),
         ("trace-stats", ("trace", "stats", "light", "--scale", "1e-3")),

@@ -3,12 +3,13 @@
 import json
 import os
 import shutil
-import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 import tiny
 from command import complaint, heatsoak, heatsoak_here
+from streams import ASCII_ONLY, InAscii, Streams
 
 TABLE = "time,write_mb_s\n0,100\n1,100\n2,100\n3,100\n"
 WARMTH = "time,temp_c.composite\n0,40\n1,41\n2,42\n3,42\n"
@@ -30,123 +31,116 @@ def ground(small_drive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.parametrize(
-    ("line", "what"),
-    [
-        ("run tiny.toml --on @", "--on is empty"),
-        ("run tiny.toml --on=", "--on is empty"),
-        ("run tiny.toml --on sim:small.toml --to @", "--to is empty"),
-        ("run tiny.toml --on sim:small.toml -o @", "-o is empty"),
-        ("run tiny.toml --on sim:small.toml --sensors @", "--sensors is empty"),
-        ("run @ --on sim:small.toml", "the word after run is empty"),
-        ("watch @", "the word after watch is empty"),
-        ("analyze @", "the word after analyze is empty"),
-        ("analyze rec @", "the word after rec is empty"),
-        ("analyze rec --power @", "--power is empty"),
-        ("report rec --output=", "--output is empty"),
-        ("compare @ --by slot", "the word after compare is empty"),
-        ("import @ -o new", "the word after import is empty"),
-        ("import log.csv -o new --into @", "--into is empty"),
-        ("export rec -o @", "-o is empty"),
-        ("demo -o @", "-o is empty"),
-        ("reproduce -o @", "-o is empty"),
-        ("serve @", "the word after serve is empty"),
-        ("nbd small.toml --socket @", "--socket is empty"),
-        ("trace stats @", "the word after stats is empty"),
-        ("trace make light -o @", "-o is empty"),
-    ],
-)
-def test_a_shell_variable_that_is_not_set_names_no_directory(
-    ground: Path, line: str, what: str
-) -> None:
+#: Command lines with an empty word, and where it stands.
+EMPTY = [
+    ("run tiny.toml --on @", "--on is empty"),
+    ("run tiny.toml --on=", "--on is empty"),
+    ("run tiny.toml --on sim:small.toml --to @", "--to is empty"),
+    ("run tiny.toml --on sim:small.toml -o @", "-o is empty"),
+    ("run tiny.toml --on sim:small.toml --sensors @", "--sensors is empty"),
+    ("run @ --on sim:small.toml", "the word after run is empty"),
+    ("watch @", "the word after watch is empty"),
+    ("analyze @", "the word after analyze is empty"),
+    ("analyze rec @", "the word after rec is empty"),
+    ("analyze rec --power @", "--power is empty"),
+    ("report rec --output=", "--output is empty"),
+    ("compare @ --by slot", "the word after compare is empty"),
+    ("import @ -o new", "the word after import is empty"),
+    ("import log.csv -o new --into @", "--into is empty"),
+    ("export rec -o @", "-o is empty"),
+    ("demo -o @", "-o is empty"),
+    ("reproduce -o @", "-o is empty"),
+    ("serve @", "the word after serve is empty"),
+    ("nbd small.toml --socket @", "--socket is empty"),
+    ("trace stats @", "the word after stats is empty"),
+    ("trace make light -o @", "-o is empty"),
+]
+
+
+def test_a_shell_variable_that_is_not_set_names_no_directory(ground: Path) -> None:
     before = sorted(ground.rglob("*"))
-    words = ["" if word == "@" else word for word in line.split()]
-    said = complaint(heatsoak_here(*words, cwd=ground), 2)
-    assert said.startswith(f"heatsoak: {what}: is a shell variable not set?")
-    assert sorted(ground.rglob("*")) == before
+    for line, what in EMPTY:
+        words = ["" if word == "@" else word for word in line.split()]
+        said = complaint(heatsoak_here(*words, cwd=ground), 2)
+        assert said.startswith(f"heatsoak: {what}: is a shell variable not set?")
+        assert sorted(ground.rglob("*")) == before, line
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("analyze rec --device nvme9", "--device nvme9: chooses a drive in logs that name"),
-        ("analyze log.csv --device nvme9", "which log.csv does not: leave it out"),
-        ("import log.csv -o new --device nvme9", "which log.csv does not: leave it out"),
-        ("report rec -o new.html --map time=Zeit", "--map time=Zeit: names a column of a table"),
-        ("compare rec log.csv --by drive --map power_w=W", "has no column 'W' for 'power_w'"),
-        ("analyze rec --separate", "--separate: keeps other tools' logs apart, and a recording is"),
-        ("compare rec rec --by drive --separate", "--separate: keeps other tools' logs apart"),
-        ("report rec -o new.html --separate", "--separate: keeps other tools' logs apart"),
-        ("analyze rec --separate --power log.csv", "--separate: keeps other tools' logs apart"),
-        ("import log.csv -o new --into rec --separate", "no --separate"),
-        ("analyze rec --shift 0", "--shift 0: shifts one log against another, and a recording is"),
-        ("compare rec rec --by drive --shift -2.5", "--shift -2.5: shifts one log against another"),
-        ("report rec -o new.html --shift 5", "--shift 5: shifts one log against another"),
-        ("analyze log.csv --shift 5", "nothing here is laid beside another log: leave it out"),
-        ("import log.csv -o new --shift 5", "nothing here is laid beside another log"),
-        ("analyze rec log.csv --shift 5", "nothing here is laid beside another log"),
-        ("analyze log.csv warm.csv --separate --shift 5", "and --separate joins none"),
-        ("analyze rec --power log.csv", "log.csv: has no power"),
-        ("run tiny.toml --on sim:small.toml --erase S1", "--erase S1: is for whole drives"),
-        ("run tiny.toml --on . --erase S1", "--erase S1: is for whole drives"),
-        ("analyze rec --fail-below -1", "'--fail-below'"),
-        ("analyze rec --fail-below nan", "'--fail-below'"),
-        ("report rec -o new.html --fail-below -0.5", "'--fail-below'"),
-        ("run tiny.toml --on sim:small.toml --fail-below -1", "'--fail-below'"),
-    ],
-)
-def test_an_option_that_would_do_nothing_is_refused(ground: Path, line: str, said: str) -> None:
-    assert said in complaint(heatsoak_here(*line.split(), cwd=ground), 2)
-    assert not (ground / "new").exists()
-    assert not (ground / "recordings").exists()
+#: Options that would do nothing, and what is said of them.
+IDLE = [
+    ("analyze rec --device nvme9", "--device nvme9: chooses a drive in logs that name"),
+    ("analyze log.csv --device nvme9", "which log.csv does not: leave it out"),
+    ("import log.csv -o new --device nvme9", "which log.csv does not: leave it out"),
+    ("report rec -o new.html --map time=Zeit", "--map time=Zeit: names a column of a table"),
+    ("compare rec log.csv --by drive --map power_w=W", "has no column 'W' for 'power_w'"),
+    ("analyze rec --separate", "--separate: keeps other tools' logs apart, and a recording is"),
+    ("compare rec rec --by drive --separate", "--separate: keeps other tools' logs apart"),
+    ("report rec -o new.html --separate", "--separate: keeps other tools' logs apart"),
+    ("analyze rec --separate --power log.csv", "--separate: keeps other tools' logs apart"),
+    ("import log.csv -o new --into rec --separate", "no --separate"),
+    ("analyze rec --shift 0", "--shift 0: shifts one log against another, and a recording is"),
+    ("compare rec rec --by drive --shift -2.5", "--shift -2.5: shifts one log against another"),
+    ("report rec -o new.html --shift 5", "--shift 5: shifts one log against another"),
+    ("analyze log.csv --shift 5", "nothing here is laid beside another log: leave it out"),
+    ("import log.csv -o new --shift 5", "nothing here is laid beside another log"),
+    ("analyze rec log.csv --shift 5", "nothing here is laid beside another log"),
+    ("analyze log.csv warm.csv --separate --shift 5", "and --separate joins none"),
+    ("analyze rec --power log.csv", "log.csv: has no power"),
+    ("run tiny.toml --on sim:small.toml --erase S1", "--erase S1: is for whole drives"),
+    ("run tiny.toml --on . --erase S1", "--erase S1: is for whole drives"),
+    ("analyze rec --fail-below -1", "'--fail-below'"),
+    ("analyze rec --fail-below nan", "'--fail-below'"),
+    ("report rec -o new.html --fail-below -0.5", "'--fail-below'"),
+    ("run tiny.toml --on sim:small.toml --fail-below -1", "'--fail-below'"),
+]
 
 
-def test_an_option_that_one_of_several_logs_follows_is_accepted(
+def test_an_option_that_would_do_nothing_is_refused(ground: Path) -> None:
+    for line, said in IDLE:
+        assert said in complaint(heatsoak_here(*line.split(), cwd=ground), 2), line
+        assert not (ground / "new").exists(), line
+        assert not (ground / "recordings").exists(), line
+
+
+def test_an_option_that_some_of_several_logs_follow_is_accepted(
     ground: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "two.csv").write_text(TWO_DRIVES)
-    shutil.copy(ground / "log.csv", tmp_path)
-    words = ("analyze", "two.csv", "log.csv", "--separate", "--device", "sda")
-    assert heatsoak_here(*words, cwd=tmp_path).returncode == 0
-
-
-@pytest.mark.parametrize("words", ["log.csv warm.csv --shift 1", "log.csv --separate"])
-def test_an_option_that_logs_beside_a_recording_follow_is_accepted(
-    ground: Path, words: str
-) -> None:
-    done = heatsoak_here("analyze", "rec", *words.split(), cwd=ground)
-    assert done.returncode == 0, done.stderr
+    rec, log, warm = (str(ground / name) for name in ("rec", "log.csv", "warm.csv"))
+    for words in (
+        ("two.csv", log, "--separate", "--device", "sda"),
+        (rec, log, warm, "--shift", "1"),
+        (rec, log, "--separate"),
+    ):
+        done = heatsoak_here("analyze", *words, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("damage", ["recording.json", "samples.parquet"])
-@pytest.mark.parametrize(
-    "line",
-    [
-        "report all -o new.html",
-        "analyze all --evidence",
-        "export all -o new.csv",
-        "analyze all --format json",
-    ],
-)
 def test_one_broken_recording_of_several_is_named_and_the_rest_is_used(
-    ground: Path, tmp_path: Path, line: str, damage: str
+    ground: Path, tmp_path: Path, damage: str
 ) -> None:
     for name in ("a", "b", "c"):
         shutil.copytree(ground / "rec", tmp_path / "all" / name)
     broken = tmp_path / "all" / "b" / damage
     broken.write_bytes(broken.read_bytes()[:20])
-    done = heatsoak_here(*line.split(), cwd=tmp_path)
-    assert done.returncode == 3
-    (told,) = [said for said in done.stderr.splitlines() if said.startswith("heatsoak: ")]
     is_changed = damage == "samples.parquet"
     which = "all/b: this recording was changed after" if is_changed else f"all/b/{damage}: "
-    assert told.startswith(f"heatsoak: left out: {which}")
-    if "-o" in line:
-        written = (tmp_path / line.split()[-1]).read_text()
-        assert "all/b" not in written
-    else:
-        assert ("all/b" in done.stdout) == is_changed
-        assert "all/c" in done.stdout
+    for line in (
+        "report all -o new.html",
+        "analyze all --evidence",
+        "export all -o new.csv",
+        "analyze all --format json",
+    ):
+        done = heatsoak_here(*line.split(), cwd=tmp_path)
+        assert done.returncode == 3
+        (told,) = [said for said in done.stderr.splitlines() if said.startswith("heatsoak: ")]
+        assert told.startswith(f"heatsoak: left out: {which}")
+        if "-o" in line:
+            assert "all/b" not in (tmp_path / line.split()[-1]).read_text()
+        else:
+            assert ("all/b" in done.stdout) == is_changed
+            assert "all/c" in done.stdout
 
 
 def test_a_broken_recording_that_was_named_or_is_the_only_one_is_an_error(
@@ -165,71 +159,39 @@ NEVER = "/proc/self/fdinfo"
 
 
 @pytest.mark.skipif(not Path(NEVER).is_dir(), reason="needs Linux's /proc")
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_a_place_that_cannot_be_written_is_said_before_anything_runs(ground: Path) -> None:
+    for line in (
         *("run tiny.toml --on sim:small.toml -o @", "run tiny.toml --on . -o @", "demo -o @"),
         *("import log.csv -o @", "import log.csv missing -o @", "reproduce -o @"),
         *("report rec -o @.html", "report rec missing -o @.csv", "export rec -o @.csv"),
-    ],
-)
-def test_a_place_that_cannot_be_written_is_said_before_anything_runs(
-    ground: Path, line: str
-) -> None:
-    words = line.replace("@", f"{NEVER}/new").split()
-    said = complaint(heatsoak_here(*words, cwd=ground), 2)
-    assert f"heatsoak: {NEVER}" in said
-    assert "cannot be written: " in said
+    ):
+        words = line.replace("@", f"{NEVER}/new").split()
+        said = complaint(heatsoak_here(*words, cwd=ground), 2)
+        assert f"heatsoak: {NEVER}" in said, line
+        assert "cannot be written: " in said, line
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-def test_the_demo_runs_nothing_where_it_cannot_write(tmp_path: Path) -> None:
-    place = tmp_path / "place"
-    place.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", str(place)]).returncode:
-        pytest.skip("nothing can be mounted here")
-    try:
-        said = complaint(heatsoak_here("demo", cwd=place), 2)
-        assert "heatsoak-demo: cannot be written: " in said
-        assert "Read-only file system" in said
-    finally:
-        subprocess.run(["umount", str(place)], check=True)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "line",
-    [
-        *(
-            "analyze süß",
-            "analyze süß --format json",
-            "analyze süß.csv",
-            "report süß -o ü.html --title Größe",
-            "drives",
-        ),
-        *("run tiny.toml --on sim:small.toml --set pad=süß -o ü", "import süß.csv -o ü"),
-        *("export süß -o ü.csv", "export süß -o ü.parquet", "compare süß süß.csv --by drive"),
-    ],
-)
-def test_names_in_utf8_are_read_where_the_locale_is_another(
-    ground: Path, tmp_path: Path, line: str
-) -> None:
+def test_names_in_utf8_are_read_where_the_locale_is_another(ground: Path, tmp_path: Path) -> None:
     shutil.copytree(ground / "rec", tmp_path / "süß")
     shutil.copy(ground / "log.csv", tmp_path / "süß.csv")
     for name in ("tiny.toml", "small.toml"):
         shutil.copy(ground / name, tmp_path)
-    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    done = heatsoak(*line.split(), cwd=tmp_path, env=os.environ | ascii_only)
-    assert "internal error" not in done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.returncode == (2 if "compare" in line else 0), done.stderr
-    if "json" in line:
-        assert json.loads(done.stdout)["recordings"][0]["path"] == "süß"
-    if "--title" in line:
-        assert "<title>Größe" in (tmp_path / "ü.html").read_text("utf-8")
-    if "pad=" in line:
-        assert "süß" in (tmp_path / "ü" / "recording.json").read_text("utf-8")
+    with closing(InAscii()) as process:
+        for line in (
+            *("analyze süß --format json", "analyze süß.csv", "import süß.csv -o ä", "drives"),
+            "report süß -o ü.html --title Größe",
+            "run tiny.toml --on sim:small.toml --set pad=süß -o ü",
+            *("export süß -o ü.csv", "export süß -o ü.parquet", "compare süß süß.csv --by drive"),
+        ):
+            wrong = process.breach_on(Streams(), line.split(), tmp_path, 200)
+            assert wrong is None, line
+    assert "<title>Größe" in (tmp_path / "ü.html").read_text("utf-8")
+    assert "süß" in (tmp_path / "ü" / "recording.json").read_text("utf-8")
+    for name in ("ä/recording.json", "ü.csv", "ü.parquet"):
+        assert (tmp_path / name).is_file()
+    done = heatsoak("analyze", "süß", "--format", "json", cwd=tmp_path, env=os.environ | ASCII_ONLY)
+    assert json.loads(done.stdout)["recordings"][0]["path"] == "süß"
 
 
 def test_a_title_that_is_not_utf8_is_shown_by_its_bytes(ground: Path, tmp_path: Path) -> None:

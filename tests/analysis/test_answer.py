@@ -213,18 +213,6 @@ def test_a_drive_throttled_throughout_shows_beside_a_cooler_run(tmp_path: Path) 
     assert alone.answer.throttles == "cannot-tell"
 
 
-def test_the_answer_of_several_recordings_names_the_worst(tmp_path: Path) -> None:
-    hot = log(
-        tmp_path / "a.csv",
-        write_mb_s=noisy(np.where(T_S < 300, 2000.0, 900.0)),
-        temp_c=arriving(78),
-    )
-    cool = log(tmp_path / "b.csv", read_mb_s=noisy(np.full(len(T_S), 500.0)), temp_c=arriving(50))
-    found = judged(cool, hot)
-    assert found.answer.throttles == "yes"
-    assert found.answer.sentence.startswith("Heat slows the drive in 1 of 2 recordings.")
-
-
 @pytest.mark.parametrize("at_s", [120.0, 900.0])
 def test_a_drive_that_slows_for_a_stuck_sensor_needs_firmware_and_no_heatsink(
     at_s: float, tmp_path: Path

@@ -65,10 +65,10 @@ def test_a_difference_that_is_there_is_shown_with_its_size() -> None:
     assert found.baseline == "none"
 
 
-@pytest.mark.slow
-def test_no_difference_is_shown_between_runs_of_the_same() -> None:
+@pytest.mark.parametrize(("count", "most"), [(4, 1), pytest.param(20, 3, marks=pytest.mark.long)])
+def test_no_difference_is_shown_between_runs_of_the_same(count: int, most: int) -> None:
     shown = 0
-    for seed in range(20):
+    for seed in range(count):
         pair = [
             run({"heatsink": group}, steady(1000), seed=2 * seed + number)
             for number, group in enumerate(("none", "big"))
@@ -76,7 +76,7 @@ def test_no_difference_is_shown_between_runs_of_the_same() -> None:
         end = row(compare(pair, "heatsink"), "end_mb_s")
         shown += end.verdict not in ("no difference shown", "negligible")
     # one in twenty is what 95 % intervals are expected to show
-    assert shown <= 3
+    assert shown <= most
 
 
 def test_a_metric_that_is_better_low_is_worse_where_it_is_higher() -> None:
@@ -91,10 +91,15 @@ def test_a_metric_that_is_better_low_is_worse_where_it_is_higher() -> None:
     assert (onset.ci95_pct, onset.verdict) == ((None, None), "not tested")
 
 
+@pytest.mark.parametrize(
+    ("reps", "least"), [(50, 0.86), pytest.param(200, 0.91, marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize("window_s", [60.0, 300.0])
-def test_an_interval_covers_what_it_says_on_autocorrelated_noise(window_s: float) -> None:
+def test_an_interval_covers_what_it_says_on_autocorrelated_noise(
+    window_s: float, reps: int, least: float
+) -> None:
     t_s = np.arange(1, 3001) / 10
-    reps, covered, naive = 200, 0, 0
+    covered, naive = 0, 0
     for seed in range(reps):
         wander = noise(len(t_s), seed, sigma=0.05)
         series = RateSeries(t_s, np.full(len(t_s), 0.1), 1000 * (1 + wander), "mb_s")
@@ -105,7 +110,7 @@ def test_an_interval_covers_what_it_says_on_autocorrelated_noise(window_s: float
         covered += low <= off <= high
         inside = series.values[t_s > 300 - window_s]
         naive += abs(off) <= 1.96 * inside.std() / np.sqrt(len(inside))
-    assert 0.91 <= covered / reps <= 0.985
+    assert least <= covered / reps <= 0.985
     assert naive / reps < 0.6
 
 

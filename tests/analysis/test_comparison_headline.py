@@ -1,5 +1,7 @@
 """A comparison's headline is about the difference, and a faster drive is not worse for it."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from compared import READ, Array, falling, noise, run, steady
@@ -13,17 +15,8 @@ WRITE = {**READ, "name": "write", "rw": "randwrite", "bs": "4k"}
 
 def writes(sink: str, rates: Array, seed: int = 0, **drive: str) -> InMemoryRecording:
     """Random writes at these MB/s."""
-    made = run(
-        {"heatsink": sink}, {"write": rates}, steps=[WRITE], seed=seed, sigma=0.004, drive=drive
-    )
-    names = {
-        "read_bw_mb_s": "write_bw_mb_s",
-        "read_iops": "write_iops",
-    }
-    samples = made.samples().rename(names)
-    columns = dict.fromkeys(samples.columns, "Float64")
-    meta = made.meta.model_copy(update={"columns": columns})
-    return InMemoryRecording(made.path, meta, samples, list(made.events))
+    how: dict[str, Any] = {"steps": [WRITE], "way": "write", "sigma": 0.004}
+    return run({"heatsink": sink}, {"write": rates}, seed=seed, drive=drive, **how)
 
 
 def filled(level: float, capacity_mb: float = 24_000) -> Array:

@@ -2,12 +2,12 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
-from command import complaint, heatsoak
-from heatsoak.analysis import Consistency, analyze
+from command import complaint, heatsoak_here
+from heatsoak.analysis import Consistency
 from heatsoak.analysis.consistency import PerSecond, consistency, rate_levels
 from heatsoak.analysis.findings import RateLevel
 from heatsoak.analysis.rounds import steady_state
@@ -15,11 +15,8 @@ from heatsoak.analysis.series import RateSeries
 from heatsoak.report.findings import consistency_text
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_recording import make_recording
+from made_recording import Array, judged, make_recording, sampled
 from made_series import wander, without
-from numpy.typing import NDArray
-
-Array = NDArray[np.float64]
 
 
 def series(values: Array, sampling_s: float = 1.0) -> RateSeries:
@@ -50,16 +47,8 @@ def stutter(seconds: int, low_share: float, seed: int = 1, noise: float = 0.03) 
     return np.asarray(np.where(is_low, 2000.0, 6000.0) * chance.normal(1, noise, seconds))
 
 
-def samples(columns: dict[str, Array | list[float]], sampling_s: float = 1.0) -> pl.DataFrame:
-    count = len(next(iter(columns.values())))
-    t_s = np.arange(1, count + 1) * sampling_s
-    return pl.DataFrame({"t_s": t_s, "interval_s": np.full(count, sampling_s), **columns}).select(
-        pl.col("t_s"), pl.lit("w").alias("step"), pl.exclude("t_s")
-    )
-
-
-def judged(path: Path, frame: pl.DataFrame, window_s: float = 400, bs: str = "4k") -> Consistency:
-    (step,) = analyze([make_recording(path / "r", frame, bs=bs)], window_s).recordings[0].steps
+def of_step(column: str, rates: Array, **columns: Any) -> Consistency:
+    (step,) = judged(sampled(rates, column=column, sigma=0, **columns)).steps
     assert step.consistency is not None
     return step.consistency
 
@@ -100,48 +89,33 @@ def test_percentiles_are_of_the_seconds() -> None:
     assert list(percentiles.model_dump().values()) == pytest.approx([0, 1, 5, 50, 95, 99, 100])
 
 
-def test_where_only_bytes_were_logged_iops_follow_from_the_block_size(tmp_path: Path) -> None:
-    frame = samples({"write_bw_mb_s": np.full(60, 409.6)})
-    result = judged(tmp_path, frame)
+def test_where_only_bytes_were_logged_iops_follow_from_the_block_size() -> None:
+    result = of_step("write_bw_mb_s", np.full(60, 409.6))
     assert result.mean_iops == pytest.approx(100_000)
     assert result.derived_from_bytes
     assert "from MB/s and block size" in consistency_text(result)
 
 
-@pytest.mark.slow
 def test_the_window_is_that_which_the_command_is_asked_for(tmp_path: Path) -> None:
-    make_recording(tmp_path / "r", samples({"write_iops": np.arange(1.0, 501)}))
-    done = heatsoak(
-        "analyze", str(tmp_path / "r"), "--window", "100", "--format", "json", cwd=tmp_path
-    )
+    rates = sampled(np.arange(1.0, 501), column="write_iops", sigma=0)
+    make_recording(tmp_path / "r", rates)
+    words = ("analyze", "r", "--format", "json", "--window")
+    done = heatsoak_here(*words, "100", cwd=tmp_path)
     (step,) = json.loads(done.stdout)["recordings"][0]["steps"]
     assert step["consistency"]["window_s"] == 100
     assert step["consistency"]["mean_iops"] == pytest.approx(450.5)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("window", ["0", "soon"])
-def test_a_window_of_no_seconds_is_refused_in_one_line(tmp_path: Path, window: str) -> None:
-    done = heatsoak("analyze", str(tmp_path), "--window", window, cwd=tmp_path)
-    assert "--window" in complaint(done, 2)
+    for window in ("0", "soon"):
+        assert "--window" in complaint(heatsoak_here(*words, window, cwd=tmp_path), 2)
 
 
 # ---- latency
 
 
-def test_latencies_are_named_for_what_they_are(tmp_path: Path) -> None:
-    count = 500
-    p99 = np.full(count, 300.0)
+def test_latencies_are_named_for_what_they_are() -> None:
+    iops, p99 = np.full(500, 100.0), np.full(500, 300.0)
     p99[0], p99[-1] = 9000.0, 800.0  # the first lies before the window
-    frame = samples(
-        {
-            "write_iops": np.full(count, 100.0),
-            "write_lat_p50_us": np.full(count, 90.0),
-            "write_lat_p99_us": p99,
-            "write_lat_max_us": np.full(count, 2000.0),
-        }
-    )
-    result = judged(tmp_path, frame)
+    known = {"write_lat_p50_us": 0.9 * iops, "write_lat_max_us": 20 * iops}
+    result = of_step("write_iops", iops, write_lat_p99_us=p99, **known)
     assert result.read_latency is None
     latency = result.write_latency
     assert latency is not None
@@ -384,10 +358,13 @@ def test_it_is_said_since_when_it_is_as_at_its_end(before: Array, after: Array) 
     assert "unchanged since" in consistency_text(result)
 
 
+@pytest.mark.parametrize("draws", [20, pytest.param(100, marks=pytest.mark.long)])
 @pytest.mark.parametrize("count", [200, 900])
 @pytest.mark.parametrize("correlation", [0.0, 0.6, 0.9])
-def test_what_only_wanders_has_nearly_always_been_so(correlation: float, count: int) -> None:
-    found = [since_s(5000 * wandering(count, correlation, 0.05, seed)) for seed in range(100)]
+def test_what_only_wanders_has_nearly_always_been_so(
+    correlation: float, count: int, draws: int
+) -> None:
+    found = [since_s(5000 * wandering(count, correlation, 0.05, seed)) for seed in range(draws)]
     assert sum(since > 0 for since in found if since is not None) <= 1
     assert None not in found
 

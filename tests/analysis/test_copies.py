@@ -11,10 +11,8 @@ from heatsoak.analysis.view import Partner, StepView
 from heatsoak.protocol import ROLES, Role, WorkloadStep
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
-from viewed import step_view
+from viewed import Array, step_view
 
-Array = NDArray[np.float64]
 T_S: Array = np.arange(1, 1201) / 10
 ONSET_S, FULL, LOW = 50.0, 2000.0, 800.0
 RATES: Array = np.where(T_S <= ONSET_S, FULL, LOW)

@@ -10,10 +10,8 @@ from heatsoak.analysis.cause import Case, observe, weigh
 from heatsoak.protocol import Observed, WorkloadStep
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
-from viewed import step_view
+from viewed import Array, step_view
 
-Array = NDArray[np.float64]
 T_S: Array = np.arange(1.0, 301.0)
 BEFORE = T_S <= 120
 LOGGED = Observed(name="reads", writes=False, watched=True)

@@ -10,10 +10,9 @@ from heatsoak.analysis.cause import Case, Finding, observe
 from heatsoak.analysis.course import Course, StepLoad
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import Observed
-from numpy.typing import NDArray
-from viewed import step_view
+from viewed import Array, step_view
+from warmth import governed, warmed
 
-Array = NDArray[np.float64]
 T_S: Array = np.arange(1, 2001) / 10
 ONSET_S, FULL, LOW = 80.0, 2000.0, 1000.0
 AFTER = T_S > ONSET_S
@@ -333,26 +332,9 @@ def test_every_finding_says_a_sentence() -> None:
 SECONDS = np.arange(1.0, 901)
 
 
-def governed(limit_c: float = 76.0, cooled_k: float = 4.0) -> tuple[Array, Array]:
-    """A drive that falls at its limit and is let go once it has cooled: shares and temperatures."""
-    temp, share = 36.0, 1.0
-    shares, temps = np.empty(900), np.empty(900)
-    for second in range(900):
-        share = 0.4 if temp >= limit_c else 1.0 if temp <= limit_c - cooled_k else share
-        temp += (36 + 9 * (1 + 6 * share) - temp) / 70
-        shares[second], temps[second] = share, round(temp)
-    return shares, temps
-
-
-def warmed(watts: Array) -> Array:
-    temp, temps = 36.0, np.empty(900)
-    for second in range(900):
-        temp += (36 + 6 * watts[second] - temp) / 70
-        temps[second] = round(temp)
-    return temps
-
-
-AT_6_W = warmed(np.full(900, 6.0))
+#: A drive that falls at its limit and is let go once it has cooled.
+GOVERNED = governed(900, "steps", 76, 36, 9, 70, 1)
+AT_6_W = warmed(np.full(900, 6.0), 36, 6, 70)
 EACH_MINUTE = np.where((SECONDS > 301) & ((SECONDS - 301) % 60 < 30), 0.3, 1.0)
 BURSTS = np.where((SECONDS - 1) % 100 < 60, 1.0, 0.3)
 PASSING = np.where((SECONDS > 401) & (SECONDS < 501), 0.6, 1.0)
@@ -361,14 +343,18 @@ PASSING = np.where((SECONDS > 401) & (SECONDS < 501), 0.6, 1.0)
 @pytest.mark.parametrize(
     ("shares", "temps", "about", "expected"),
     [
-        pytest.param(*governed(), "swings", "at-one-temperature", id="a governor's"),
+        pytest.param(*GOVERNED, "swings", "at-one-temperature", id="a governor's"),
         pytest.param(EACH_MINUTE, AT_6_W, "swings", "without-heat", id="it knows nothing of them"),
         # as long as the first: no governor's, which takes its time to get hot
-        pytest.param(BURSTS, warmed(1 + 5 * BURSTS), "swings", None, id="bursts of one length"),
-        pytest.param(governed()[0], np.full(900, np.nan), "swings", None, id="no temperatures"),
+        pytest.param(
+            BURSTS, warmed(1 + 5 * BURSTS, 36, 6, 70), "swings", None, id="bursts of one length"
+        ),
+        pytest.param(GOVERNED[0], np.full(900, np.nan), "swings", None, id="no temperatures"),
         # a governor lets go of what has cooled
         pytest.param(PASSING, AT_6_W, "let-go", "as-hot", id="back as hot"),
-        pytest.param(PASSING, warmed(1 + 5 * PASSING), "let-go", "cooler", id="back cooler"),
+        pytest.param(
+            PASSING, warmed(1 + 5 * PASSING, 36, 6, 70), "let-go", "cooler", id="back cooler"
+        ),
     ],
 )
 def test_what_comes_and_goes_is_held_against_the_temperature(

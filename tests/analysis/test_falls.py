@@ -657,8 +657,17 @@ def dips_of_a_quarter(chance: np.random.Generator) -> Case:
     return case("", parts, [ANY, ...], duration_s=1800, sampling_s=1.0, correlation=0.5)
 
 
+def slow_first_second(chance: np.random.Generator) -> Case:
+    """A slow first second is no level."""
+    least, most = np.array([(0.5, 2.5), (0.1, 0.9), (60, 600), (0, 0.05), (0, 0.8)]).T
+    low_s, to, long_s, sigma, correlation = chance.uniform(least, most).tolist()
+    sampling_s = float(chance.choice([0.1, 0.5, 1.0, 2.0]))
+    return case("", [low((0, low_s), to=to)], [], duration_s=long_s, sigma=sigma,
+                correlation=correlation, sampling_s=sampling_s)  # fmt: skip
+
+
 DRAWN = [
-    *(drawn_cycle, back_for_long, ended_below, briefly_back),
+    *(drawn_cycle, back_for_long, ended_below, briefly_back, slow_first_second),
     *(approached, swinging_below, dips_of_a_quarter),
 ]
 
@@ -695,70 +704,6 @@ def test_the_table_holds_in_other_noise(seed: int) -> None:
 # ---- series that no table has
 
 
-def drawn(
-    kind: str, chance: np.random.Generator
-) -> tuple[list[Part], list[tuple[float, float]], dict[str, float]]:
-    """Parts, the spans of their falls without the way back, and how they are sampled."""
-    sampling_s, sigma = float(chance.choice([0.1, 0.5, 1.0, 2.0, 5.0])), chance.uniform(0, 0.05)
-    long_s = chance.uniform(300, 1200)
-    onset_s, depth = chance.uniform(0.15, 0.4) * long_s, max(chance.uniform(0.15, 0.9), 4 * sigma)
-    how = {"duration_s": long_s, "sampling_s": sampling_s, "sigma": sigma,
-           "correlation": chance.uniform(0, 0.8)}  # fmt: skip
-    if kind == "cliff":
-        return [lost(onset_s, depth, chance.choice([1e-9, 3.0, 20.0]))], [(onset_s, long_s)], how
-    if kind == "slide":
-        to_s = chance.uniform(0.6, 1) * long_s
-        seen_s = onset_s + (to_s - onset_s) * 0.02 / depth
-        return [line((onset_s, 1), (to_s, 1 - depth))], [(seen_s, long_s)], how
-    if kind == "recovers":
-        end_s = onset_s + chance.uniform(0.2, 0.5) * long_s
-        back_s = end_s + chance.uniform(0, 0.3) * (end_s - onset_s) + 0.01
-        low_at = ((onset_s + 0.01, 1 - depth), (end_s, 1 - depth))
-        return [line((onset_s, 1), *low_at, (back_s, 1))], [(onset_s, end_s)], how
-    if kind == "stages":
-        again_s = onset_s + chance.uniform(0.2, 0.4) * long_s
-        parts = [lost(onset_s, depth), lost(again_s, chance.uniform(0.2, 0.7))]
-        return parts, [(onset_s, again_s), (again_s, long_s)], how
-    period_s = chance.uniform(max(12, 6 * sampling_s), (long_s - onset_s) / 6)
-    duty = chance.uniform(0.3, 0.7)
-    end_s = onset_s + (int((long_s - onset_s) / period_s) - 1 + duty) * period_s
-    return [swing(onset_s, period_s, duty, 1 - depth, end_s=end_s)], [(onset_s, end_s)], how
-
-
-@pytest.mark.parametrize("count", [4, pytest.param(24, marks=pytest.mark.long)])
-@pytest.mark.parametrize("kind", ["cliff", "slide", "recovers", "stages", "swing"])
-def test_depths_are_those_of_the_means_that_were_drawn(kind: str, count: int) -> None:
-    wrong = []
-    for seed in range(count):
-        parts, spans_s, how = drawn(kind, np.random.default_rng(seed))
-        of = of_parts(*parts, **how, seed=seed)
-        clean = of_parts(*parts, duration_s=how["duration_s"], sigma=0.0)
-        drops = find_drops(of)
-        obeys(drops, of)
-        before, depths = clean.mean(0, spans_s[0][0]), []
-        for start_s, end_s in spans_s:
-            depths.append(1 - clean.mean(start_s, end_s) / before)
-            before = clean.mean(max(start_s, end_s - 60), end_s)
-        if [one.depth for one in drops or []] != pytest.approx(depths, abs=0.03):
-            wrong.append((seed, how, depths, drops))
-    # noise of 5 % in samples of 5 s hides or makes one now and then
-    assert len(wrong) <= count // 12, wrong
-
-
-@pytest.mark.parametrize("count", [10, pytest.param(50, marks=pytest.mark.long)])
-def test_a_slow_first_second_is_no_level(count: int) -> None:
-    found = []
-    for seed in range(count):
-        chance = np.random.default_rng(seed)
-        sampling_s = float(chance.choice([0.1, 0.5, 1.0, 2.0]))
-        slow = low((0, chance.uniform(0.5, 2.5)), to=chance.uniform(0.1, 0.9))
-        of = of_parts(slow, duration_s=chance.uniform(60, 600), sampling_s=sampling_s,
-                      sigma=chance.uniform(0, 0.05), correlation=chance.uniform(0, 0.8),
-                      seed=seed)  # fmt: skip
-        found += [(seed, drop) for drop in find_drops(of) or []]
-    assert not found
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [2, pytest.param(7, marks=pytest.mark.long)])
 @pytest.mark.parametrize("sampling_s", [0.1, 1.0, 5.0])
@@ -781,19 +726,21 @@ def test_made_series_are_judged_as_they_were_made(
         assert drops is not None
         true += len(made.falls)
         false += max(0, len(drops) - len(made.falls))
-        for fall, drop in zip(made.falls, drops, strict=False):
+        # a fall is from the level that it was at, for a minute at most
+        befores_s = [0.0] + [
+            max(one.onset_s, two.onset_s - 60) if one.end_s == two.onset_s else one.end_s
+            for one, two in pairwise(made.falls)
+        ]
+        for fall, before_s, drop in zip(made.falls, befores_s, drops, strict=False):
             reach_s = 0.3 * (fall.end_s - fall.onset_s) if fall.shape == "slide" else 15
             if abs(drop.onset_s - fall.onset_s) > reach_s:
                 continue
             # in samples of 5 s some periods of fresh draws are too short to be told
             may_differ = seed != 1 and sampling_s == 5.0 and fall.shape == "cycle"
             hits += may_differ or drop.shape == fall.shape
+            depths.append(100 * abs(drop.depth - made.depth(fall, before_s)))
             if fall.shape != "slide":
                 errors.append(abs(drop.onset_s - fall.onset_s))
-        depths += [
-            100 * abs(drop.depth - made.depth(fall))
-            for fall, drop in zip(made.falls[:1], drops, strict=False)
-        ]
     # the fixed draws are held to more than fresh ones, of which 576 series had nine falls too many
     # and 648 falls eleven that were not found
     missed, false_most, quantile = (0.05, 1.0, 0.9) if seed == 1 else (0.07, 0.5 * count, 0.85)
@@ -802,6 +749,7 @@ def test_made_series_are_judged_as_they_were_made(
     assert np.median(errors) <= 0.4 * within_s
     assert np.quantile(errors, quantile) <= within_s
     assert np.median(depths) <= 1
+    assert np.quantile(depths, 0.9) <= 4
 
 
 def test_intervals_may_be_irregular() -> None:
@@ -871,7 +819,7 @@ def test_two_falls_joined_start_as_the_first_and_end_as_the_later() -> None:
     later_s=st.floats(-1e4, 1e5),
     seed=st.integers(0, 99),
 )
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=5)
 def test_neither_the_unit_nor_the_time_of_day_matters(
     scale: float, to: float, later_s: float, seed: int
 ) -> None:
@@ -888,7 +836,7 @@ def test_neither_the_unit_nor_the_time_of_day_matters(
 
 
 @given(start_s=st.integers(100, 250), length_s=st.integers(20, 200), seed=st.integers(0, 99))
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=5)
 def test_a_passing_fall_is_the_same_backwards(start_s: int, length_s: int, seed: int) -> None:
     end_s = start_s + length_s
     for a_s, b_s in ((start_s, end_s), (600 - end_s, 600 - start_s)):
@@ -942,20 +890,21 @@ def mostly_idle(seed: int, share: float, held: int, sampling_s: float) -> RateSe
 @example(at_any_times([(float(index), 1e9 if index < 40 else 1e-3) for index in range(80)]))
 @example(at_any_times([(0.1 * index, 5.0 * (index % 2)) for index in range(100)]))
 @example(mostly_idle(7, 0.3, 6, 1.0))
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=60)
 def test_any_series_has_an_answer(of: RateSeries) -> None:
     good = np.isfinite(of.t_s)
     measured = RateSeries(of.t_s[good], of.interval_s[good], of.values[good], "mb_s")
     obeys(find_drops(of), measured)
 
 
-def test_short_falls_to_a_noisy_level_are_found() -> None:
+@pytest.mark.parametrize("count", [15, pytest.param(60, marks=pytest.mark.long)])
+def test_short_falls_to_a_noisy_level_are_found(count: int) -> None:
     # as of a served drive whose rate was cut after 7 s and given back after 14
     interval_s = np.full(82, 0.26)
     t_s = np.cumsum(interval_s)
     is_cut = (t_s > 7.2) & (t_s < 14.2)
     depths = []
-    for seed in range(60):
+    for seed in range(count):
         noise = np.random.default_rng(seed).normal(0, np.where(is_cut, 0.08, 0.03))
         values = np.where(is_cut, 16.0, 40.0) * (1 + noise)
         drops = find_drops(RateSeries(t_s, interval_s, values, "mb_s"))

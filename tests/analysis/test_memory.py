@@ -1,21 +1,19 @@
 """Judging takes memory by the length of a log, not by what the log shows."""
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from made_series import FINE_S, FULL, wander
-from numpy.typing import NDArray
+from made_series import END, FINE_S, Array, Part, line, lost, low, of_parts, swing, wander, wave
 from peak_memory import peak_mb
 
-Array = NDArray[np.float64]
 #: Above what its modules take.
 DAY_MB = 500.0
 #: A sixth of a day. It is mostly the log itself, which is read before it is judged.
 FOUR_HOURS_MB = 150.0
+DAY_S = 86_400.0
 
 
 def write_log(path: Path, rates: Array) -> Path:
@@ -28,116 +26,61 @@ def write_log(path: Path, rates: Array) -> Path:
 
 def judging_mb(directory: Path, rates: Array) -> float:
     """The memory that ``heatsoak analyze`` takes for a log of `rates` at 10 Hz."""
-    seconds = np.arange(6000) * FINE_S
-    small = write_log(directory / "small.csv", np.where(seconds % 60 < 30, FULL, FULL / 2))
+    small = write_log(directory / "small.csv", of_parts(swing(0, 60), duration_s=600).values)
     log = write_log(directory / "log.csv", rates)
     words = ["analyze", "--format", "json"]
     return peak_mb([*words, str(small)], [*words, str(log)], directory)
 
 
-def times(hours: float) -> Array:
-    return np.asarray((np.arange(round(hours * 3600 / FINE_S)) + 0.5) * FINE_S, dtype=np.float64)
-
-
-def flat(t_s: Array) -> Array:
-    return np.full(len(t_s), FULL)
-
-
-def step(t_s: Array) -> Array:
-    return np.where(t_s < t_s[-1] / 3, FULL, FULL / 2)
-
-
-def slide(t_s: Array) -> Array:
-    return np.asarray(FULL * (1 - 0.5 * t_s / t_s[-1]))
-
-
-def late_slide(t_s: Array) -> Array:
-    return np.asarray(FULL * (1 - np.clip(t_s / t_s[-1] - 0.5, 0, 1)))
-
-
-def approach(t_s: Array) -> Array:
-    return np.asarray(FULL * (0.4 + 0.6 * np.exp(-8 * t_s / t_s[-1])))
-
-
-def noise(t_s: Array, correlation: float, sigma: float) -> Array:
+def noise(correlation: float, sigma: float) -> Part:
     chance = np.random.default_rng(7)
-    return FULL * np.maximum(wander(len(t_s), correlation, sigma, chance), 0.01)
+    return lambda t_s: np.maximum(wander(len(t_s), correlation, sigma, chance), 0.01)
 
 
-def dips(t_s: Array) -> Array:
-    return np.where(np.random.default_rng(8).random(len(t_s)) < 0.01, 0.5 * FULL, FULL)
+def at_times(share: float, to: float) -> Part:
+    """A share of the samples is not what the others are."""
+    chance = np.random.default_rng(8)
+    return lambda t_s: np.where(chance.random(len(t_s)) < share, to, 1.0)
 
 
-def gaps(t_s: Array) -> Array:
-    return np.where(np.random.default_rng(8).random(len(t_s)) < 0.3, np.nan, step(t_s))
-
-
-def nothing(t_s: Array) -> Array:
-    return np.zeros(len(t_s))
-
-
-def two_levels_in_turn(t_s: Array) -> Array:
-    return np.where(np.arange(len(t_s)) % 2, FULL, FULL / 2)
-
-
-def square(t_s: Array, period_s: float) -> Array:
-    return np.where(t_s % period_s < period_s / 2, FULL, FULL / 2)
-
-
-def square_later_on(t_s: Array) -> Array:
-    return np.where(t_s < t_s[-1] / 4, FULL, square(t_s, 3600))
-
-
-def drifting_period(t_s: Array) -> Array:
-    return square(t_s / 600 * (1 + t_s / t_s[-1]), 1)
-
-
-def sawtooth(t_s: Array, period_s: float) -> Array:
-    return np.asarray(FULL * (1 - 0.5 * (t_s % period_s) / period_s))
-
-
-def bursts(t_s: Array) -> Array:
-    return np.where(t_s % 3600 < 30, FULL, 0.02 * FULL)
-
-
-def telegraph(t_s: Array, stay_s: float) -> Array:
-    is_low = np.cumsum(np.random.default_rng(8).random(len(t_s)) < FINE_S / stay_s) % 2
-    return np.where(is_low == 0, FULL, FULL / 2)
+def telegraph(stay_s: float) -> Part:
+    """Two levels, each for any time."""
+    chance = np.random.default_rng(8)
+    return lambda t_s: np.where(
+        np.cumsum(chance.random(len(t_s)) < (t_s[1] - t_s[0]) / stay_s) % 2, 0.5, 1.0
+    )
 
 
 #: Without noise upon them: they are noise, or it is its absence that matters.
-AS_THEY_ARE: dict[str, Callable[[Array], Array]] = {
-    "flat": flat,
-    "white noise": partial(noise, correlation=0.0, sigma=0.1),
-    "noise that remembers": partial(noise, correlation=0.95, sigma=0.08),
-    "noise that wanders": partial(noise, correlation=0.9999, sigma=0.15),
-    "nothing moved": nothing,
-    "two levels in turn": two_levels_in_turn,
+AS_THEY_ARE: dict[str, list[Part]] = {
+    "flat": [],
+    "white noise": [noise(0.0, 0.1)],
+    "noise that remembers": [noise(0.95, 0.08)],
+    "noise that wanders": [noise(0.9999, 0.15)],
+    "nothing moved": [low((0, END), to=0)],
+    "two levels in turn": [swing(0, 2 * FINE_S)],
 }
-SHAPES: dict[str, Callable[[Array], Array]] = {
+SHAPES: dict[str, list[Part]] = {
     **AS_THEY_ARE,
-    "step": step,
-    "slide": slide,
-    "late slide": late_slide,
-    "approach": approach,
-    "dips": dips,
-    "gaps": gaps,
-    "square later on": square_later_on,
-    "bursts": bursts,
-    "drifting period": drifting_period,
-    **{f"square of {s} s": partial(square, period_s=s) for s in (1, 10, 60, 600, 3600)},
-    **{f"sawtooth of {s} s": partial(sawtooth, period_s=s) for s in (1, 10, 60, 600, 3600)},
-    **{f"telegraph of {s} s": partial(telegraph, stay_s=s) for s in (1, 30, 600)},
+    "step": [low((DAY_S / 3, END))],
+    "slide": [line((0, 1), (DAY_S, 0.5))],
+    "late slide": [line((DAY_S / 2, 1), (DAY_S, 0.5))],
+    "approach": [lost(0, 0.6, DAY_S / 8)],
+    "dips": [at_times(0.01, 0.5)],
+    "gaps": [low((DAY_S / 3, END)), at_times(0.3, np.nan)],
+    "square later on": [swing(DAY_S / 4, 3600)],
+    "bursts": [swing(30, 3600, 3570 / 3600, 0.02)],
+    "drifting period": [lambda t_s: np.where(t_s / 600 * (1 + t_s / DAY_S) % 1 < 0.5, 0.5, 1.0)],
+    **{f"square of {s} s": [swing(0, s)] for s in (1, 10, 60, 600, 3600)},
+    **{f"sawtooth of {s} s": [wave(0, s, (0, 1), (1, 0.5))] for s in (1, 10, 60, 600, 3600)},
+    **{f"telegraph of {s} s": [telegraph(s)] for s in (1, 30, 600)},
 }
 
 
 def shaped(name: str, hours: float) -> Array:
     """The rates of a shape at 10 Hz."""
-    t_s = times(hours)
-    rates = SHAPES[name](t_s)
-    if name in AS_THEY_ARE:
-        return rates
-    return rates * wander(len(t_s), 0.8, 0.02, np.random.default_rng(7))
+    noisy: dict[str, Any] = {"sigma": 0.0 if name in AS_THEY_ARE else 0.02, "correlation": 0.8}
+    return of_parts(*SHAPES[name], duration_s=3600 * hours, **noisy).values
 
 
 def test_four_hours_that_swing_each_hour_are_judged_in_little_memory(tmp_path: Path) -> None:

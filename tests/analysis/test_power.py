@@ -7,11 +7,11 @@ import numpy as np
 import polars as pl
 import pytest
 from command import heatsoak_here
-from heatsoak.analysis import RecordingFindings, analyze
-from heatsoak.recording import InMemoryRecording, SensorMeta
+from heatsoak.analysis import RecordingFindings
+from heatsoak.recording import SensorMeta
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_recording import make_recording
+from made_recording import judged
 
 STATES = [
     {"state": 0, "operational": True, "max_w": 7.6},
@@ -20,8 +20,7 @@ STATES = [
 ]
 
 
-def judged(
-    base: Path,
+def found(
     sensors: list[SensorMeta] = [],  # noqa: B006 -- never changed
     drive: dict[str, Any] | None = None,
     every_s: float = 1.0,
@@ -38,9 +37,7 @@ def judged(
         readings = readings.with_columns(power_w=pl.lit(watts))
     readings = readings.with_columns(**{name: pl.lit(value) for name, value in columns.items()})
     samples = pl.concat([rows, readings], how="diagonal").sort("t_s")
-    made = make_recording(base / "r", samples)
-    meta = made.meta.model_copy(update={"sensors": sensors, "drive": drive or made.meta.drive})
-    return analyze([InMemoryRecording(made.path, meta, made.samples(), made.events)]).recordings[0]
+    return judged(samples, sensors=sensors, drive=drive or {"model": "a drive"})
 
 
 def sensor(name: str, *columns: str, **details: Any) -> SensorMeta:
@@ -49,20 +46,18 @@ def sensor(name: str, *columns: str, **details: Any) -> SensorMeta:
     )
 
 
-@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.floats(0.3, 4.0), st.floats(0.05, 30.0))
 def test_a_constant_power_is_its_mean_and_energy_is_that_for_the_steps_time(
-    tmp_path_factory: pytest.TempPathFactory, every_s: float, watts: float
+    every_s: float, watts: float
 ) -> None:
-    found = judged(tmp_path_factory.mktemp("r"), every_s=every_s, watts=watts)
-    (step,) = found.steps
+    (step,) = found(every_s=every_s, watts=watts).steps
     assert step.power_mean_w == pytest.approx(watts)
     assert step.energy_j == pytest.approx(watts * step.duration_s)
 
 
-def test_power_that_was_read_for_half_a_step_is_not_reported_for_it(tmp_path: Path) -> None:
-    (step,) = judged(tmp_path, from_s=30.0).steps
+def test_power_that_was_read_for_half_a_step_is_not_reported_for_it() -> None:
+    (step,) = found(from_s=30.0).steps
     assert step.power_mean_w is None
     assert step.energy_j is None
 
@@ -80,39 +75,34 @@ def test_power_that_was_read_for_half_a_step_is_not_reported_for_it(tmp_path: Pa
     ],
 )
 def test_it_is_said_whether_power_was_measured_reported_modelled_or_only_logged(
-    tmp_path: Path,
-    sensors: list[SensorMeta],
-    drive: dict[str, Any] | None,
-    source: str,
-    words: str,
+    sensors: list[SensorMeta], drive: dict[str, Any] | None, source: str, words: str
 ) -> None:
-    power = judged(tmp_path, sensors, drive).power
+    power = found(sensors, drive).power
     assert power is not None
     assert power.source == source
     assert words in power.text
 
 
-def test_a_rating_bounds_the_states_that_were_seen_and_is_not_a_measurement(tmp_path: Path) -> None:
+def test_a_rating_bounds_the_states_that_were_seen_and_is_not_a_measurement() -> None:
     sensors = [
         sensor("nvme", "temp_c.composite", power_states=STATES),
         sensor("nvme-power-state", "power_state"),
     ]
-    found = judged(tmp_path, sensors, watts=0, power_state=1)
-    assert found.power is not None
-    assert found.power.source is None
-    assert (found.power.rated_max_w, found.power.rated_states) == (4.3, [1])
-    assert found.steps[0].power_mean_w is None
-    assert found.steps[0].energy_j is None
+    of = found(sensors, watts=0, power_state=1)
+    assert of.power is not None
+    assert of.power.source is None
+    assert (of.power.rated_max_w, of.power.rated_states) == (4.3, [1])
+    assert (of.steps[0].power_mean_w, of.steps[0].energy_j) == (None, None)
 
 
-def test_a_state_that_was_never_asked_may_have_been_any(tmp_path: Path) -> None:
-    power = judged(tmp_path, [sensor("nvme", power_states=STATES)], watts=0).power
+def test_a_state_that_was_never_asked_may_have_been_any() -> None:
+    power = found([sensor("nvme", power_states=STATES)], watts=0).power
     assert power is not None
     assert (power.rated_max_w, power.rated_states) == (7.6, [0, 1])
 
 
-def test_nothing_is_said_of_power_where_nothing_is_known(tmp_path: Path) -> None:
-    assert judged(tmp_path, watts=0).power is None
+def test_nothing_is_said_of_power_where_nothing_is_known() -> None:
+    assert found(watts=0).power is None
 
 
 def test_a_simulated_run_prints_watts_joules_and_that_they_are_modelled(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from heatsoak.analysis import RecordingFindings, analyze
 from heatsoak.importer import Options, open_all
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 STEADY = [(second, 500 + second % 3, 55) for second in range(240)]
@@ -27,6 +27,7 @@ def table(rows: Sequence[Sequence[float]], header: str = "time_s,write_mib_s,tem
     return text.getvalue()
 
 
+@settings(max_examples=15, deadline=None)
 @given(first=st.integers(20, 200), count=st.integers(12, 100))
 def test_rows_that_are_missing_are_never_taken_for_steady_ones(
     tmp_path_factory: pytest.TempPathFactory, first: int, count: int
@@ -85,18 +86,22 @@ def test_a_drive_that_worked_in_bursts_was_not_idle(tmp_path: Path) -> None:
     assert found.unloaded.bursts_gb == pytest.approx(5 * 6 * 0.9 * 1.048576, rel=0.01)
 
 
-@pytest.mark.parametrize("low", [0.3, 0.07, 0.008])
-@pytest.mark.parametrize("reads", [0, 20, 60])
-@pytest.mark.parametrize("before_s", [20, 90])
+@settings(max_examples=8, deadline=None)
+@given(
+    low=st.sampled_from([0.3, 0.07, 0.008]), reads=st.integers(0, 60), before_s=st.integers(20, 90)
+)
+@example(low=0.008, reads=60, before_s=20)
+@example(low=0.3, reads=0, before_s=90)
 def test_a_fall_is_one_however_the_share_of_other_traffic_rises(
-    tmp_path: Path, low: float, reads: int, before_s: int
+    tmp_path_factory: pytest.TempPathFactory, low: float, reads: int, before_s: int
 ) -> None:
     high = 11_000
     rows = [
         (second, high * (1 if second < before_s else low), reads, 60 + min(second, before_s) / 4)
         for second in range(before_s + 90)
     ]
-    found = judged(tmp_path, table(rows, "time_s,write_mib_s,read_mib_s,temp_c"))
+    header = "time_s,write_mib_s,read_mib_s,temp_c"
+    found = judged(tmp_path_factory.mktemp("fall"), table(rows, header))
     assert found.answer.throttles in ("yes", "cannot-tell")
     (episode,) = [one for step in found.steps for one in step.episodes]
     assert episode.onset_s == pytest.approx(before_s, abs=3)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import cycle
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,10 +12,7 @@ from heatsoak.analysis.sensors import EpisodeOnset, judge_sensors_together, sens
 from heatsoak.recording import Recording
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_recording import make_recording
-from numpy.typing import NDArray
-
-Array = NDArray[np.float64]
+from made_recording import Array, held
 
 #: Load from 60 s to 360 s, and again from 480 s to 780 s, in 900 s.
 T_S: Array = np.arange(1.0, 901)
@@ -50,8 +47,8 @@ def together(
     return judge_sensors_together([sense(recording) for recording in recordings], onsets)
 
 
-def made(path: Path, temps: dict[str, Array], **how: object) -> Recording:
-    """Write `temps` each second beside two steps of writes."""
+def made(temps: dict[str, Array], **how: Any) -> Recording:
+    """Temperatures each second beside two steps of writes."""
     step = np.where(FIRST, "first", np.where(SECOND, "second", ""))
     rate = np.where(FIRST | SECOND, 1500.0, np.nan)
     frame = pl.DataFrame({"t_s": T_S, "step": step}).with_columns(
@@ -63,12 +60,19 @@ def made(path: Path, temps: dict[str, Array], **how: object) -> Recording:
             for name, values in temps.items()
         ),
     )
-    return make_recording(path, frame, **how)  # type: ignore[arg-type]
+    return held(frame, **how)
 
 
-def judged(path: Path, values: Array, name: str = "composite") -> SensorTrust:
-    (trust,) = trusts_of(made(path / "r", {name: values}))
+def judged(values: Array) -> SensorTrust:
+    (trust,) = trusts_of(made({"composite": values}))
     return trust
+
+
+def idle(**temps: Array) -> dict[str, SensorTrust]:
+    """Trust in temperatures beside which nothing moves."""
+    columns = {f"temp_c.{name}": values for name, values in temps.items()}
+    frame = pl.DataFrame({"t_s": T_S, "step": "idle", **columns})
+    return {trust.name: trust for trust in trusts_of(held(frame))}
 
 
 def with_some(values: Array, odd: float, count: int) -> Array:
@@ -80,10 +84,8 @@ def with_some(values: Array, odd: float, count: int) -> Array:
 # ---- one recording
 
 
-def test_a_sound_sensor_is_neither_trusted_nor_distrusted_from_one_recording(
-    tmp_path: Path,
-) -> None:
-    trust = judged(tmp_path, SOUND)
+def test_a_sound_sensor_is_neither_trusted_nor_distrusted_from_one_recording() -> None:
+    trust = judged(SOUND)
     assert trust.trust == "unknown"
     assert "ranged from 35 to 70 C" in trust.why
     assert trust.step_c == 1
@@ -123,10 +125,8 @@ def clipped(values: Array, from_s: int, to_s: int) -> Array:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_readings_that_no_sensor_can_have_taken_are_not_trusted(
-    tmp_path: Path, values: Array, why: str
-) -> None:
-    trust = judged(tmp_path, values)
+def test_readings_that_no_sensor_can_have_taken_are_not_trusted(values: Array, why: str) -> None:
+    trust = judged(values)
     assert trust.trust == "poor"
     assert why in trust.why
 
@@ -146,68 +146,61 @@ def test_readings_that_no_sensor_can_have_taken_are_not_trusted(
     ],
     ids=["whole", "held", "fine", "flat", "die", "cold", "hot", "slow", "rare"],
 )
-def test_what_sensors_do_is_not_distrusted(tmp_path: Path, values: Array) -> None:
-    assert judged(tmp_path, values).trust == "unknown"
+def test_what_sensors_do_is_not_distrusted(values: Array) -> None:
+    assert judged(values).trust == "unknown"
 
 
-def test_a_sensor_that_a_governor_holds_still_is_not_distrusted(tmp_path: Path) -> None:
+def test_a_sensor_that_a_governor_holds_still_is_not_distrusted() -> None:
     t_s = np.arange(1.0, 301)
-    fill, held = np.minimum(30 + t_s / 4, 74.0), np.full(300, 74.0)
+    warming, level = np.minimum(30 + t_s / 4, 74.0), np.full(300, 74.0)
     frame = pl.DataFrame(
         {
             "t_s": np.concatenate([t_s, 1000 + t_s]),
             "step": ["fill"] * 300 + ["r"] * 300,
             "interval_s": 1.0,
             "write_bw_mb_s": 500.0,
-            "temp_c.composite": np.concatenate([fill, held]),
+            "temp_c.composite": np.concatenate([warming, level]),
         }
     )
-    whole = make_recording(tmp_path / "whole", frame, preconditions=["fill"])
+    whole = held(frame, preconditions=["fill"])
     assert [trust.trust for trust in trusts_of(whole)] == ["unknown"]
-    late = make_recording(tmp_path / "late", frame.filter(pl.col("step") == "r"))
+    late = held(frame.filter(pl.col("step") == "r"))
     assert [trust.trust for trust in trusts_of(late)] == ["poor"]
 
 
-def test_a_rare_error_code_is_said_and_the_rest_is_judged(tmp_path: Path) -> None:
-    trust = judged(tmp_path, with_some(SOUND, -1.0, 3))
+def test_a_rare_error_code_is_said_and_the_rest_is_judged() -> None:
+    trust = judged(with_some(SOUND, -1.0, 3))
     assert trust.trust == "unknown"
     assert "ranged from 35 to 70 C" in trust.why
     assert "3 of 900 readings are -1" in trust.why
 
 
-def test_a_sensor_that_stands_still_while_another_moves_is_frozen(tmp_path: Path) -> None:
+def test_a_sensor_that_stands_still_while_another_moves_is_frozen() -> None:
     slow = np.interp(T_S, [0, 900], [30, 60])
     frozen = np.where(T_S > 70, 50.0, 30 + np.minimum(T_S, 20))
-    no_load = pl.DataFrame(
-        {"t_s": T_S, "step": "idle", "temp_c.sensor1": slow, "temp_c.sensor2": frozen}
-    )
-    trusts = {t.name: t for t in trusts_of(make_recording(tmp_path / "r", no_load))}
+    trusts = idle(sensor1=slow, sensor2=frozen)
     assert trusts["sensor1"].trust == "unknown"
     assert "while 'sensor1' moved by" in trusts["sensor2"].why
 
 
-def test_a_sensor_that_a_load_reaches_later_was_not_frozen(tmp_path: Path) -> None:
+def test_a_sensor_that_a_load_reaches_later_was_not_frozen() -> None:
     # the controller jumps as a load begins, just before the flash does
     ahead = np.where(T_S > 895, 80.0, 60.0) + 0.01 * (T_S % 2)
     rested = np.where(T_S > 898, 61.0, np.where(T_S < 20, 40.0, 50.0))
-    temps = {"t_s": T_S, "step": "idle", "temp_c.sensor1": ahead, "temp_c.composite": rested}
-    trusts = {
-        one.name: one for one in trusts_of(make_recording(tmp_path / "r", pl.DataFrame(temps)))
-    }
-    assert trusts["composite"].trust == "unknown"
+    assert idle(sensor1=ahead, composite=rested)["composite"].trust == "unknown"
 
 
-def test_two_sensors_that_never_differ_are_one(tmp_path: Path) -> None:
+def test_two_sensors_that_never_differ_are_one() -> None:
     temps = {"composite": SOUND, "sensor1": SOUND, "sensor2": SOUND + (T_S > 500)}
-    composite, one, two = trusts_of(made(tmp_path / "r", temps))
+    composite, one, two = trusts_of(made(temps))
     assert (composite.same_as, one.same_as, two.same_as) == (None, "composite", None)
     assert "always reads the same as 'composite'" in one.why
 
 
-def test_the_hosts_sensors_are_only_asked_whether_they_move(tmp_path: Path) -> None:
+def test_the_hosts_sensors_are_only_asked_whether_they_move() -> None:
     cpu = np.where(T_S % 100 < 2, 95.0, 45.0)
     temps = {"cpu": cpu, "gpu0": np.full(900, 40.0), "ambient": np.full(900, 22.0)}
-    trusts = {t.name: t for t in trusts_of(made(tmp_path / "r", temps))}
+    trusts = {t.name: t for t in trusts_of(made(temps))}
     assert {name: t.trust for name, t in trusts.items()} == {
         "cpu": "unknown",
         "gpu0": "poor",
@@ -220,22 +213,22 @@ def test_the_hosts_sensors_are_only_asked_whether_they_move(tmp_path: Path) -> N
     ("values", "step_c"),
     [(SOUND, 1.0), (np.round(SOUND / 3) * 3, 3.0), (np.round(warmed(35, 70), 1), 0.1)],
 )
-def test_the_step_of_rounding_is_found(tmp_path: Path, values: Array, step_c: float) -> None:
-    assert judged(tmp_path, values).step_c == pytest.approx(step_c)
+def test_the_step_of_rounding_is_found(values: Array, step_c: float) -> None:
+    assert judged(values).step_c == pytest.approx(step_c)
 
 
-def test_how_often_a_sensor_is_renewed_is_found(tmp_path: Path) -> None:
+def test_how_often_a_sensor_is_renewed_is_found() -> None:
     every_30_s = warmed(35, 70)[(np.arange(900) // 30) * 30]
-    assert judged(tmp_path / "30", every_30_s).renewed_s == pytest.approx(30)
-    assert judged(tmp_path / "1", warmed(35, 70)).renewed_s == pytest.approx(1)
+    assert judged(every_30_s).renewed_s == pytest.approx(30)
+    assert judged(warmed(35, 70)).renewed_s == pytest.approx(1)
 
 
 @pytest.mark.parametrize("rounded", [False, True])
-def test_a_sensors_lag_shows_when_the_load_comes_and_goes(tmp_path: Path, rounded: bool) -> None:
+def test_a_sensors_lag_shows_when_the_load_comes_and_goes(rounded: bool) -> None:
     lags = []
     for lag_s in (0.0, 10.0, 30.0):
         values = warmed(35, 75, lag_s=lag_s)
-        lag = judged(tmp_path / str(lag_s), np.round(values) if rounded else values).lag_s
+        lag = judged(np.round(values) if rounded else values).lag_s
         assert lag is not None
         lags.append(lag)
     assert lags[0] <= 3
@@ -243,16 +236,14 @@ def test_a_sensors_lag_shows_when_the_load_comes_and_goes(tmp_path: Path, rounde
     assert lags[1:] == pytest.approx([21.5, 41.6], abs=6)
 
 
-def test_without_a_load_there_is_no_lag(tmp_path: Path) -> None:
-    frame = pl.DataFrame({"t_s": T_S, "step": "idle", "temp_c.composite": SOUND})
-    (trust,) = trusts_of(make_recording(tmp_path / "r", frame))
-    assert trust.lag_s is None
+def test_without_a_load_there_is_no_lag() -> None:
+    assert idle(composite=SOUND)["composite"].lag_s is None
 
 
 # ---- several recordings
 
 
-def case(path: Path, name: str, at_onset_c: float, onset_s: float, serial: str = "x") -> Recording:
+def case(name: str, at_onset_c: float, onset_s: float, serial: str = "x") -> Recording:
     """A place in which a sensor is at a temperature when the first step has run for a while."""
     per_s, values = (at_onset_c - 25) / onset_s, np.full(len(T_S), 25.0)
     for index in range(1, len(T_S)):
@@ -260,9 +251,7 @@ def case(path: Path, name: str, at_onset_c: float, onset_s: float, serial: str =
         warmer_c = min(before_c + per_s, at_onset_c + 3)
         cooler_c = 25 + (before_c - 25) * 0.97
         values[index] = warmer_c if (FIRST | SECOND)[index] else cooler_c
-    return made(
-        path / name, {"composite": np.round(values)}, conditions={"slot": name}, serial=serial
-    )
+    return made({"composite": np.round(values)}, conditions={"slot": name}, serial=serial)
 
 
 TIMES_S = [15.0, 30.0, 55.0, 65.0]
@@ -279,14 +268,11 @@ def began(
 
 
 def places(
-    path: Path, at_c: Sequence[float], times_s: Sequence[float], serials: str = "x", names: str = ""
+    at_c: Sequence[float], times_s: Sequence[float], serials: str = "x", names: str = ""
 ) -> list[Recording]:
     """A place for each onset, of one drive and with a name of its own if nothing else is said."""
     every = zip(at_c, times_s, cycle(serials), names or "abcdef", strict=False)
-    return [
-        case(path / str(number), name, one_c, one_s, serial)
-        for number, (one_c, one_s, serial, name) in enumerate(every)
-    ]
+    return [case(name, one_c, one_s, serial) for one_c, one_s, serial, name in every]
 
 
 @pytest.mark.parametrize(
@@ -307,7 +293,6 @@ def places(
     ],
 )
 def test_a_sensor_is_trusted_where_it_reads_the_same_at_every_onset(
-    tmp_path: Path,
     at_c: list[float],
     times_s: list[float],
     more: dict[str, str],
@@ -317,7 +302,7 @@ def test_a_sensor_is_trusted_where_it_reads_the_same_at_every_onset(
     why: str,
 ) -> None:
     cause = more.pop("cause", "thermal")
-    recordings = places(tmp_path, at_c, times_s, **more)
+    recordings = places(at_c, times_s, **more)
     for (found,) in together(recordings, began(recordings, cause, times_s)):
         assert (found.trust, found.onsets) == (trust, onsets)
         assert why in found.why
@@ -328,25 +313,21 @@ def test_a_sensor_is_trusted_where_it_reads_the_same_at_every_onset(
             assert spread_k[0] <= found.spread_at_onset_k <= spread_k[1]
 
 
-def test_a_temperature_that_is_higher_where_nothing_throttles_explains_nothing(
-    tmp_path: Path,
-) -> None:
-    slow = places(tmp_path, [60, 60], TIMES_S)
-    hot = case(tmp_path, "hot", 80.0, 50.0)
+def test_a_temperature_that_is_higher_where_nothing_throttles_explains_nothing() -> None:
+    slow = places([60, 60], TIMES_S)
+    hot = case("hot", 80.0, 50.0)
     onsets = began(slow)
     (trust,) = together([*slow, hot], onsets)[-1]
     assert trust.trust == "poor"
     assert "in 'first', which did not throttle" in trust.why
-    elsewhere = case(tmp_path, "elsewhere", 80.0, 50.0, serial="another drive")
+    elsewhere = case("elsewhere", 80.0, 50.0, serial="another drive")
     (trust,) = together([*slow, elsewhere], onsets)[0]
     assert trust.trust == "good"
 
 
-def test_a_flaw_in_one_recording_is_not_held_against_the_others(tmp_path: Path) -> None:
-    flawed = made(
-        tmp_path / "flawed", {"composite": np.full(900, 40.0)}, conditions={"slot": "x"}, serial="x"
-    )
-    recordings = [*places(tmp_path, [70, 70, 70], TIMES_S), flawed]
+def test_a_flaw_in_one_recording_is_not_held_against_the_others() -> None:
+    flawed = made({"composite": np.full(900, 40.0)}, conditions={"slot": "x"}, serial="x")
+    recordings = [*places([70, 70, 70], TIMES_S), flawed]
     found = together(recordings, began(recordings))
     assert [trust.trust for (trust,) in found] == ["good"] * 3 + ["poor"]
 
@@ -366,15 +347,12 @@ def test_a_flaw_in_one_recording_is_not_held_against_the_others(tmp_path: Path) 
 )
 @settings(max_examples=25, deadline=None)
 @pytest.mark.filterwarnings("error")
-def test_any_readings_have_an_answer(
-    tmp_path_factory: pytest.TempPathFactory, values: list[float], has_load: bool
-) -> None:
-    path = tmp_path_factory.mktemp("any")
+def test_any_readings_have_an_answer(values: list[float], has_load: bool) -> None:
     t_s = np.cumsum(np.resize([1.0, 0.1, 30.0, 1e-9], len(values)))
     frame = pl.DataFrame({"t_s": t_s, "step": "s", "temp_c.composite": np.array(values)})
     if has_load:
         frame = frame.with_columns(interval_s=pl.lit(0.1), write_bw_mb_s=pl.lit(5.0))
-    recording = make_recording(path / "r", frame)
+    recording = held(frame)
     trusts = trusts_of(recording)
     assert len(trusts) == int(any(np.isfinite(values)))
     (found,) = together([recording], [EpisodeOnset(0, "s", 1.0, "thermal")])

@@ -7,28 +7,19 @@ import numpy as np
 import polars as pl
 import pytest
 from command import heatsoak_here
-from heatsoak.analysis import StepFindings, analyze
+from heatsoak.analysis import StepFindings
 from heatsoak.recording import Recording
-from made_recording import make_recording
-from numpy.typing import NDArray
+from made_recording import Array, judged, make_recording, sampled
 from paged import page_of
 
-Array = NDArray[np.float64]
 FULL, LOW, LIMIT_C = 200.0, 130.0, 78.0
+WRITES: dict[str, Any] = {"rw": "write", "bs": "128k", "preconditions": ["fill"]}
 
 
-def load(name: str, start_s: float, rates: Array, temps_c: Array, **more: Array) -> pl.DataFrame:
+def load(name: str, start_s: float, rates: Array, temps_c: Array, **more: Any) -> pl.DataFrame:
     """A write at 1 Hz with a little noise, from `start_s` on."""
-    chance = np.random.default_rng(round(start_s))
-    rates = rates * chance.normal(1, 0.01, len(rates))
-    columns: dict[str, Any] = {
-        "t_s": start_s + np.arange(1.0, len(rates) + 1),
-        "step": [name] * len(rates),
-        "interval_s": np.ones(len(rates)),
-        "write_bw_mb_s": rates,
-        "temp_c.composite": temps_c,
-    }
-    return pl.DataFrame(columns | {key.replace("__", "."): value for key, value in more.items()})
+    seed = round(start_s)
+    return sampled(rates, step=name, start_s=start_s, seed=seed, temp_c__composite=temps_c, **more)
 
 
 def throttled_fill(**more: Array) -> pl.DataFrame:
@@ -39,11 +30,8 @@ def throttled_fill(**more: Array) -> pl.DataFrame:
     return load("fill", 0.0, rates, temps_c, **more)
 
 
-def steps_of(path: Path, *frames: pl.DataFrame) -> dict[str, StepFindings]:
-    recording = make_recording(
-        path / "r", pl.concat(frames), rw="write", bs="128k", preconditions=["fill"]
-    )
-    return {step.step: step for step in analyze([recording]).recordings[0].steps}
+def steps_of(*frames: pl.DataFrame) -> dict[str, StepFindings]:
+    return {step.step: step for step in judged(pl.concat(frames), **WRITES).steps}
 
 
 def level(value: float, length: int = 60) -> Array:
@@ -74,15 +62,15 @@ COUNTED = load(
     ],
 )  # fmt: skip
 def test_a_step_is_judged_by_how_the_step_before_it_ended(
-    frames: list[pl.DataFrame], verdict: str, why: list[str], tmp_path: Path
+    frames: list[pl.DataFrame], verdict: str, why: list[str]
 ) -> None:
-    (*_, step) = steps_of(tmp_path, throttled_fill(), *frames).values()
+    (*_, step) = steps_of(throttled_fill(), *frames).values()
     assert (step.episodes, step.verdict) == ([], verdict)
     assert all(words in step.why[0] for words in why)
 
 
 def test_the_findings_say_that_it_throttles_from_its_start_and_why(tmp_path: Path) -> None:
-    steps_of(tmp_path, throttled_fill(), SLOWED)
+    make_recording(tmp_path / "r", pl.concat([throttled_fill(), SLOWED]), **WRITES)
     done = heatsoak_here("analyze", "r", "--fail-on", "throttle", cwd=tmp_path)
     assert done.returncode == 1
     assert "right after 'fill'" in " ".join(done.stdout.split())
@@ -90,29 +78,21 @@ def test_the_findings_say_that_it_throttles_from_its_start_and_why(tmp_path: Pat
     assert head.tone == "bad"
     assert head.text.startswith("Heat slows the drive from the start")
     assert any("right after 'fill'" in more for more in head.more)
-    assert heatsoak_here("report", "r", "-o", "x.xml", cwd=tmp_path).returncode == 0
-    assert "right after 'fill'" in (tmp_path / "x.xml").read_text()
-    assert heatsoak_here("report", "r", "-o", "x.csv", cwd=tmp_path).returncode == 0
-    assert "right after 'fill'" in (tmp_path / "x.csv").read_text()
+    for name in ("x.xml", "x.csv"):
+        assert heatsoak_here("report", "r", "-o", name, cwd=tmp_path).returncode == 0
+        assert "right after 'fill'" in (tmp_path / name).read_text()
 
 
 @pytest.mark.parametrize(("hot_c", "expected"), [(LIMIT_C, "unknown"), (60.0, "steady")])
 def test_reads_of_which_no_full_speed_is_known_are_unknown_while_the_drive_is_held(
-    tmp_path: Path, hot_c: float, expected: str
+    hot_c: float, expected: str
 ) -> None:
-    reads = load("read", 180, level(90.0), level(hot_c)).rename({"write_bw_mb_s": "read_bw_mb_s"})
-    fill = throttled_fill()
-    recording = make_recording(
-        tmp_path / "r",
-        pl.concat([fill, reads], how="diagonal"),
-        rw={"fill": "write", "read": "read"},
-        bs="128k",
-        preconditions=["fill"],
-    )
-    (step,) = analyze([recording]).recordings[0].steps
+    reads = load("read", 180, level(90.0), level(hot_c), column="read_bw_mb_s")
+    both = pl.concat([throttled_fill(), reads], how="diagonal")
+    (step,) = judged(both, **WRITES | {"rw": {"fill": "write", "read": "read"}}).steps
     assert step.verdict == expected
 
 
-def test_counted_throttling_names_heat_without_a_like_load(tmp_path: Path) -> None:
+def test_counted_throttling_names_heat_without_a_like_load() -> None:
     fill = throttled_fill(throttle_time_s__tmt1=np.maximum(SECONDS - 60, 0))
-    assert steps_of(tmp_path, fill, COUNTED)["write"].verdict == "thermal"
+    assert steps_of(fill, COUNTED)["write"].verdict == "thermal"

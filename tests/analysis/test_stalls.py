@@ -1,24 +1,19 @@
 """Drives that stand still for some seconds and go on: no episode, and said all the same."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
-from heatsoak.analysis import RecordingFindings, analyze
-from made_recording import make_recording
+from heatsoak.analysis import RecordingFindings
+from made_recording import judged, sampled
 from made_series import Part, lost, low, of_parts
 
 
-def judged(path: Path, parts: list[Part], **made: Any) -> RecordingFindings:
+def found(parts: list[Part], sampling_s: float = 1.0, **made: Any) -> RecordingFindings:
     """What is found in rates of a write, with a little noise."""
-    of = of_parts(*parts, correlation=0.0, **{"duration_s": 600, **made})
-    samples = pl.DataFrame(
-        {"t_s": of.t_s, "step": "write", "interval_s": of.interval_s, "write_bw_mb_s": of.values}
-    )
-    made_up = make_recording(path / "r", samples, rw="write", bs="128k")
-    return analyze([made_up]).recordings[0]
+    made = {"duration_s": 600, "correlation": 0.0, "sampling_s": sampling_s, **made}
+    rates = of_parts(*parts, **made).values
+    return judged(sampled(rates, step="write", sampling_s=sampling_s, sigma=0), rw="write")
 
 
 def stalls(*stalls_s: tuple[float, float]) -> Part:
@@ -35,11 +30,11 @@ def stalls(*stalls_s: tuple[float, float]) -> Part:
     ],
 )  # fmt: skip
 def test_short_standstills_are_one_note_and_no_episode(
-    parts: list[Part], sampling_s: float, said: list[str], tmp_path: Path
+    parts: list[Part], sampling_s: float, said: list[str]
 ) -> None:
-    found = judged(tmp_path, parts, sampling_s=sampling_s)
-    assert (found.steps[0].episodes, found.steps[0].verdict) == ([], "steady")
-    (note,) = [note for note in found.notes if " stalled " in note]
+    of = found(parts, sampling_s)
+    assert (of.steps[0].episodes, of.steps[0].verdict) == ([], "steady")
+    (note,) = [note for note in of.notes if " stalled " in note]
     assert all(words in note for words in said)
 
 
@@ -53,9 +48,9 @@ def test_short_standstills_are_one_note_and_no_episode(
     ],
 )  # fmt: skip
 def test_what_a_standstill_is_part_of_is_an_episode(
-    parts: list[Part], wanted: tuple[float, float, bool], tmp_path: Path
+    parts: list[Part], wanted: tuple[float, float, bool]
 ) -> None:
-    (episode,) = judged(tmp_path, parts, sampling_s=1.0).steps[0].episodes
+    (episode,) = found(parts).steps[0].episodes
     assert (episode.onset_s, episode.end_s) == pytest.approx(wanted[:2], abs=3 if wanted[2] else 2)
     assert episode.oscillates == wanted[2]
     if wanted[1] == 600:
@@ -63,12 +58,12 @@ def test_what_a_standstill_is_part_of_is_an_episode(
 
 
 @pytest.mark.parametrize("start_s", [300.0, 700.3])
-def test_a_disk_that_stalls_slides_as_if_it_had_not(start_s: float, tmp_path: Path) -> None:
+def test_a_disk_that_stalls_slides_as_if_it_had_not(start_s: float) -> None:
     """A disk from its outer tracks inwards."""
     tracks: Part = lambda t_s: np.sqrt(1 - 0.3 * t_s / 1200)  # noqa: E731
     plain, stalled = (
-        judged(tmp_path / name, parts, duration_s=1200, sampling_s=1.0).steps[0].episodes
-        for name, parts in [("plain", [tracks]), ("stalled", [tracks, stalls((start_s, 3))])]
+        found(parts, duration_s=1200).steps[0].episodes
+        for parts in ([tracks], [tracks, stalls((start_s, 3))])
     )
     assert [one.cause for one in stalled] == [one.cause for one in plain]
     for one, other in zip(stalled, plain, strict=True):

@@ -1,5 +1,7 @@
 """Cells of drives that fall for want of space are not red for being fast."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from compared import READ, Array, falling, run
@@ -12,19 +14,8 @@ WRITE = {**READ, "name": "write", "rw": "randwrite", "bs": "4k"}
 def filling(sink: str, level: float, capacity_mb: float) -> InMemoryRecording:
     """Random writes to a drive of 20 GB that fall when this much is written."""
     rates: Array = np.asarray(falling(capacity_mb / level, 40.0 / level, level))
-    made = run(
-        {"heatsink": sink},
-        {"write": rates},
-        steps=[WRITE],
-        sigma=0.004,
-        temp_c=30.0,
-        drive={"size_bytes": 20 * 10**9},
-    )
-    names = {"read_bw_mb_s": "write_bw_mb_s", "read_iops": "write_iops"}
-    samples = made.samples().rename(names)
-    columns = dict.fromkeys(samples.columns, "Float64")
-    meta = made.meta.model_copy(update={"columns": columns})
-    return InMemoryRecording(made.path, meta, samples, list(made.events))
+    small: dict[str, Any] = {"drive": {"size_bytes": 20 * 10**9}, "temp_c": 30.0, "sigma": 0.004}
+    return run({"heatsink": sink}, {"write": rates}, steps=[WRITE], way="write", **small)
 
 
 def test_cells_are_coloured_by_what_was_written_until_the_fall() -> None:

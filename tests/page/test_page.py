@@ -1,10 +1,13 @@
 """What stands on the page, made from recordings whose truth is known."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from compared import READ, falling, run, steady
 from heatsoak.errors import UsageError
 from heatsoak.recording import Event, InMemoryRecording
+from heatsoak.report.page.contract import PageRecording
 from paged import HOSTILE, page_of, series
 
 
@@ -36,6 +39,7 @@ def test_lines_have_every_sample_with_its_time_from_the_start_of_the_step() -> N
     assert line.seconds is not None
     assert line.seconds.samples == 300
     assert line.level_mb_s == pytest.approx(2000, rel=0.02)
+    assert line.latency == []
 
 
 def test_reads_and_writes_of_a_mixed_load_appear_with_their_sum() -> None:
@@ -155,26 +159,24 @@ def test_a_comparison_that_was_asked_for_and_cannot_be_made_is_refused() -> None
         page_of([run({"heatsink": "none"}, steady(2000))], by="fan")
 
 
-def test_steps_that_differ_in_their_queue_depth_make_a_curve() -> None:
-    depths = (1, 2, 4, 8)
+def test_steps_that_differ_in_one_setting_make_a_curve_and_are_not_shown_again_as_bars() -> None:
+    depths, shares = (1, 2, 4, 8), (100, 70, 30, 0)
+    kinds = {100: {"rw": "randread"}, 0: {"rw": "randwrite"}}
     steps = [{**READ, "name": f"qd{depth}", "iodepth": depth} for depth in depths]
-    rates = {f"qd{depth}": steady(100 * depth) for depth in depths}
-    (chart,) = page_of([run({}, rates, steps=steps)]).curves
+    page = page_of([run({}, {f"qd{n}": steady(100 * n, 30) for n in depths}, steps=steps)])
+    (chart,) = page.curves
     assert chart.x_is_log
     (curve,) = chart.curves
     assert [point.x for point in curve.points] == [1, 2, 4, 8]
     assert [point.y for point in curve.points] == pytest.approx([100, 200, 400, 800], rel=0.02)
-
-
-def test_steps_that_differ_in_their_share_of_reads_make_a_curve() -> None:
-    shares = (100, 70, 30, 0)
-    kinds = {100: {"rw": "randread"}, 0: {"rw": "randwrite"}}
+    assert page.bars == []
+    assert [workload.title for workload in page.workloads] == ["QD1", "QD2", "QD4", "QD8"]
     steps = [
         {**READ, "bs": "4k", "name": f"r{s}", **kinds.get(s, {"rw": "randrw", "rwmixread": s})}
         for s in shares
     ]
-    rates = {f"r{share}": steady(500 + share) for share in shares}
-    (chart,) = page_of([run({}, rates, steps=steps)]).curves
+    mixed = page_of([run({}, {f"r{s}": steady(500 + s, 30) for s in shares}, steps=steps)])
+    (chart,) = mixed.curves
     assert [point.x for point in chart.curves[0].points] == [0, 30, 70, 100]
     assert not chart.x_is_log
 
@@ -208,10 +210,6 @@ def test_latencies_that_were_not_counted_are_made_of_percentiles_with_every_io_i
     assert ios[upper > 1130].sum() / total == pytest.approx(0.01, abs=0.003)
 
 
-def test_without_latencies_there_is_no_histogram() -> None:
-    assert page_of([run({}, steady(2000))]).workloads[0].lines[0].latency == []
-
-
 def test_logs_of_one_load_each_share_a_chart_whatever_their_files_are_called() -> None:
     logs = [
         run({}, {name: steady(level)}, seed=n, name=f"{name}.log", imported=True)
@@ -220,11 +218,6 @@ def test_logs_of_one_load_each_share_a_chart_whatever_their_files_are_called() -
     page = page_of(logs)
     assert [len(workload.lines) for workload in page.workloads] == [2]
     assert [line.label for line in page.workloads[0].lines] == ["before", "after"]
-
-
-def test_a_title_that_is_asked_for_is_the_pages() -> None:
-    assert page_of([run({}, steady(2000))], title="Mine").title == "Mine"
-    assert page_of([run({}, steady(2000))]).title == "a drive: x"
 
 
 def test_a_simulated_place_that_varies_with_a_condition_is_not_listed_twice() -> None:
@@ -237,26 +230,11 @@ def test_a_simulated_place_that_varies_with_a_condition_is_not_listed_twice() ->
     assert (page.matrix.row_key, page.matrix.column_keys) == ("heatsink", [])
 
 
-def test_points_of_a_curve_are_not_shown_again_as_bars() -> None:
-    steps = [{**READ, "name": f"qd{depth}", "iodepth": depth} for depth in (1, 2, 4)]
-    rates = {f"qd{depth}": steady(100 * depth) for depth in (1, 2, 4)}
-    page = page_of([run({}, rates, steps=steps)])
-    assert page.bars == []
-    assert [workload.title for workload in page.workloads] == ["QD1", "QD2", "QD4"]
-
-
-def test_logs_of_a_drive_without_a_name_are_titled_by_their_files() -> None:
-    logs = [
-        run(
-            {},
-            {"load": steady(1000)},
-            seed=n,
-            name=f"{n}.log",
-            imported=True,
-            drive={"model": None},
-        )
-        for n in range(6)
-    ]
+def test_a_title_is_that_which_is_asked_for_or_names_the_drive_or_its_files() -> None:
+    assert page_of([run({}, steady(2000, 30))], title="Mine").title == "Mine"
+    assert page_of([run({}, steady(2000, 30))]).title == "a drive: x"
+    nameless: dict[str, Any] = {"imported": True, "drive": {"model": None}}
+    logs = [run({}, {"load": steady(1000, 30)}, name=f"{n}.log", **nameless) for n in range(6)]
     assert page_of(logs[:2]).title == "Fio log: 0.log and 1.log"
     assert page_of(logs).title == "Fio log: 0.log, 1.log, 2.log and 3 more"
 
@@ -279,19 +257,19 @@ def test_labels_are_one_line_of_a_bearable_length_and_turn_nothing_around() -> N
         assert text.count("\u2068") == text.count("\u2069")
 
 
-def test_labels_that_are_cut_alike_are_still_of_different_conditions() -> None:
-    runs = [run({"note": f"{'x' * 80}{n}{'y' * 80}"}, steady(2000), seed=n) for n in range(2)]
-    page = page_of(runs)
-    assert [recording.style.color for recording in page.recordings] == [0, 1]
-    first, second = (recording.label for recording in page.recordings)
+def test_labels_that_are_cut_are_still_told_apart() -> None:
+    def of(*notes: str) -> list[PageRecording]:
+        runs = [run({"note": note}, steady(2000, 30), seed=n) for n, note in enumerate(notes)]
+        return page_of(runs).recordings
+
+    alike = of(*(f"{'x' * 80}{n}{'y' * 80}" for n in range(2)))
+    assert [recording.style.color for recording in alike] == [0, 1]
+    first, second = (recording.label for recording in alike)
     assert "…" in first
     assert second == first.replace("(1)", "(2)") != first
-
-
-def test_long_names_keep_their_ends_in_which_they_differ() -> None:
-    runs = [run({"note": "x" * 100 + f" rev {n}"}, steady(2000), seed=n) for n in range(2)]
-    labels = [recording.label for recording in page_of(runs).recordings]
-    assert [label[-5:] for label in labels] == ["rev 0", "rev 1"]
+    # names keep their ends, in which they differ
+    ends = [recording.label[-5:] for recording in of(*("x" * 100 + f" rev {n}" for n in range(2)))]
+    assert ends == ["rev 0", "rev 1"]
 
 
 def test_a_condition_that_only_one_recording_has_is_neither_compared_nor_a_fault() -> None:

@@ -74,7 +74,7 @@ def test_the_colours_of_lines_stand_out_from_the_paper(shade: str) -> None:
 
 def test_a_few_conditions_differ_by_colour_and_repetitions_by_pattern() -> None:
     sinks = ("none", "small", "big", "none")
-    runs = [run({"heatsink": s}, steady(2000), seed=n) for n, s in enumerate(sinks)]
+    runs = [run({"heatsink": s}, steady(2000, 30), seed=n) for n, s in enumerate(sinks)]
     none, small, big, again = (one.style for one in page_of(runs).recordings)
     assert len({none.color, small.color, big.color}) == 3
     assert again.color == none.color
@@ -83,19 +83,19 @@ def test_a_few_conditions_differ_by_colour_and_repetitions_by_pattern() -> None:
 
 @pytest.mark.parametrize("count", [5, 8])
 def test_from_the_fifth_on_lines_are_dashed(count: int) -> None:
-    runs = [run({"heatsink": f"h{n}"}, steady(2000), seed=n) for n in range(count)]
+    runs = [run({"heatsink": f"h{n}"}, steady(2000, 30), seed=n) for n in range(count)]
     dashes = [one.style.dash for one in page_of(runs).recordings]
     assert dashes == [0] * 4 + [1] * (count - 4)
     assert different(runs) == count
 
 
 def test_runs_of_the_same_differ_by_colour() -> None:
-    runs = [run({"heatsink": "none"}, steady(2000), seed=n, name=f"run-{n}") for n in range(3)]
+    runs = [run({"heatsink": "none"}, steady(2000, 30), seed=n, name=f"run-{n}") for n in range(3)]
     assert len({one.style.color for one in page_of(runs).recordings}) == 3
 
 
 def test_many_drives_that_have_nothing_in_common_differ_all_the_same() -> None:
-    runs = [run({}, steady(2000)[:300], seed=n, drive={"model": f"drive {n}"}) for n in range(20)]
+    runs = [run({}, steady(2000, 30), seed=n, drive={"model": f"drive {n}"}) for n in range(20)]
     assert different(runs) == 20
 
 
@@ -104,7 +104,7 @@ def test_many_conditions_take_their_colour_from_the_main_one_and_a_pattern_from_
         {"slot": slot, "gpus": gpus, "gpu_load": load}
         for slot, gpus, load in product(("top", "bottom", "upright"), (1, 2), ("idle", "loaded"))
     ]
-    runs = [run(cell, steady(2000), seed=n) for n, cell in enumerate(cells)]
+    runs = [run(cell, steady(2000, 30), seed=n) for n, cell in enumerate(cells)]
     styles = [one.style for one in page_of(runs).recordings]
     assert len({(one.color, one.dash) for one in styles}) == len(cells)
     by_slot = {cell["slot"]: style.color for cell, style in zip(cells, styles, strict=True)}

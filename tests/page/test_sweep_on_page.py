@@ -19,11 +19,6 @@ pytest_plugins = ["swept"]
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def page(swept: FinishedSweep) -> Page:
-    return Page.model_validate_json(sweep_page(swept).model_dump_json())
-
-
 #: All ranges of a prediction, as the tables name them.
 RANGES = [f"{name}_{end}_{unit}" for name, unit in work.RANGES for end in work.ENDS]
 
@@ -42,8 +37,8 @@ def values(page: Page, column: SweepColumn) -> list[float | None]:
     return [next(found) if known else None for known in decoded(columns, column.known)]
 
 
-def test_every_number_is_that_of_the_tables(swept: FinishedSweep, page: Page) -> None:
-    section = section_of(page)
+def test_every_number_is_that_of_the_tables(swept: FinishedSweep, swept_page: Page) -> None:
+    section = section_of(swept_page)
     enclosure, ambient, heatsink = section.axes
     assert [one.id for one in section.axes] == ["enclosure", "ambient_c", "heatsink"]
     assert enclosure.values == ["puget-top-2gpu-loaded", "open-bench"]
@@ -53,7 +48,7 @@ def test_every_number_is_that_of_the_tables(swept: FinishedSweep, page: Page) ->
     assert section.fixed == "samsung-950-pro-512, read, for 90 s"
     table = swept.table
     for name, column in section.columns.items():
-        shown = values(page, column)
+        shown = values(swept_page, column)
         for at, (place, air_c, sink) in enumerate(
             product(enclosure.values, ambient.numbers, ["none", "wings-px1", 5.0])
         ):
@@ -73,24 +68,24 @@ def test_every_number_is_that_of_the_tables(swept: FinishedSweep, page: Page) ->
 
 
 def test_the_sentence_and_the_table_are_those_of_the_terminal(
-    swept: FinishedSweep, page: Page
+    swept: FinishedSweep, swept_page: Page
 ) -> None:
-    summary, section = swept.summary, section_of(page)
-    assert page.headline.text == summary.answer
-    assert page.headline.tone == "bad"
+    summary, section = swept.summary, section_of(swept_page)
+    assert swept_page.headline.text == summary.answer
+    assert swept_page.headline.tone == "bad"
     assert "gets too hot at rest" in summary.answer
     assert len(section.rows) == len(summary.groups) == 2
     for row, group in zip(section.rows, summary.groups, strict=True):
         assert row[section.headings.index("throttle")] == (
             f"{group.throttling + group.impossible} of {group.points}"
         )
-    assert page.headline.more == [section.checked]
+    assert swept_page.headline.more == [section.checked]
 
 
-def test_a_page_can_be_read_without_its_program(page: Page) -> None:
-    html = render(page, Bundle.of("", ""))
-    assert html.count(page.headline.text) >= 2
-    assert page.data
+def test_a_page_can_be_read_without_its_program(swept_page: Page) -> None:
+    html = render(swept_page, Bundle.of("", ""))
+    assert html.count(swept_page.headline.text) >= 2
+    assert swept_page.data
 
 
 def test_each_drive_in_its_own_place_is_one_axis(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from paged import series
 from pixels import colored
 
 pytest_plugins = ["browsed"]
+pytestmark = pytest.mark.slow
 
 CHART = "#w1 .chart"
 
@@ -44,8 +45,7 @@ def seconds(text: str) -> float:
     return float(text.removesuffix("s").strip())
 
 
-@pytest.mark.slow
-def test_the_first_screen_has_the_verdict_the_counts_and_the_matrix(
+def test_the_first_screen_has_the_verdict_and_charts_are_drawn_when_they_come_into_sight(
     open_page: Any, matrix_page: Page
 ) -> None:
     opened = open_page(matrix_page)
@@ -57,51 +57,43 @@ def test_the_first_screen_has_the_verdict_the_counts_and_the_matrix(
     assert matrix_page.matrix is not None
     filled = opened.tab.locator("#matrix figure").first.locator("td button")
     assert filled.count() == len(matrix_page.matrix.cells)
-
-
-@pytest.mark.slow
-def test_charts_are_drawn_when_they_come_into_sight(open_page: Any, matrix_page: Page) -> None:
-    opened = open_page(matrix_page)
     assert opened.canvases("#w2") == 0
     opened.show("#w2")
     assert opened.canvases("#w2") == 3  # throughput, temperature, power
+    first = matrix_page.workloads[0]
+    label = opened.tab.locator("#w1 .chart").get_attribute("aria-label")
+    assert first.title in label
+    assert first.summary in label
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("panel", [0, 2])
-def test_zooming_one_panel_moves_the_axes_of_all(
-    open_page: Any, matrix_page: Page, panel: int
+def test_zooming_one_panel_moves_the_axes_of_all_and_the_bands(
+    open_page: Any, matrix_page: Page
 ) -> None:
     opened = open_page(matrix_page)
     opened.show(CHART)
+    onset_s = matrix_page.recordings[0].findings.steps[0].episodes[0].onset_s
+    band = opened.tab.locator(f"{CHART} .band").first
+
+    def is_at_onset(span_s: float) -> bool:
+        lane = opened.tab.locator(f"{CHART} .lane-track").first.bounding_box()
+        left_s = (band.bounding_box()["x"] - lane["x"]) / lane["width"] * span_s
+        return bool(abs(left_s - onset_s) <= 0.6)
+
+    assert is_at_onset(300)
     whole = at_left_edges(opened)
     assert len(whole) == 3
-    assert {round(seconds(one)) for one in whole} == {0}
-    drag(opened, panel, 0.4, 0.6)
-    zoomed = at_left_edges(opened)
-    assert len(set(zoomed)) == 1
-    assert seconds(zoomed[0]) == pytest.approx(120, abs=1)
-    opened.tab.locator(f"{CHART} .u-over").first.dblclick()
+    for panel in (0, 2):
+        assert {round(seconds(one)) for one in at_left_edges(opened)} == {0}
+        drag(opened, panel, 0.4, 0.6)
+        zoomed = at_left_edges(opened)
+        assert len(set(zoomed)) == 1
+        assert seconds(zoomed[0]) == pytest.approx(120, abs=1)
+        opened.tab.locator(f"{CHART} .u-over").first.dblclick()
     assert {round(seconds(one)) for one in at_left_edges(opened)} == {0}
-
-
-@pytest.mark.slow
-def test_bands_move_with_the_axis(open_page: Any, matrix_page: Page) -> None:
-    opened = open_page(matrix_page)
-    opened.show(CHART)
-    episode = matrix_page.recordings[0].findings.steps[0].episodes[0]
-    band = opened.tab.locator(f"{CHART} .band").first
-    lane = opened.tab.locator(f"{CHART} .lane-track").first.bounding_box()
-
-    def left_s(first_s: float, span_s: float) -> float:
-        return float(first_s + (band.bounding_box()["x"] - lane["x"]) / lane["width"] * span_s)
-
-    assert left_s(0, 300) == pytest.approx(episode.onset_s, abs=0.6)
     drag(opened, 0, 0, 0.5)
-    assert left_s(0, 150) == pytest.approx(episode.onset_s, abs=0.6)
+    assert is_at_onset(150)
 
 
-@pytest.mark.slow
 def test_wheel_keys_and_buttons_zoom_move_and_show_everything_again(
     open_page: Any, matrix_page: Page
 ) -> None:
@@ -130,7 +122,6 @@ def test_wheel_keys_and_buttons_zoom_move_and_show_everything_again(
     assert everything.is_disabled()
 
 
-@pytest.mark.slow
 def test_two_fingers_zoom(open_page: Any, matrix_page: Page) -> None:
     opened = open_page(matrix_page, has_touch=True, viewport={"width": 400, "height": 800})
     opened.show(f"{CHART} .plots")
@@ -152,8 +143,9 @@ def test_two_fingers_zoom(open_page: Any, matrix_page: Page) -> None:
     assert opened.tab.locator(f"{CHART} .tools button", has_text="Reset zoom").is_enabled()
 
 
-@pytest.mark.slow
-def test_the_readout_has_the_values_of_the_recording(open_page: Any, matrix_page: Page) -> None:
+def test_the_readout_has_the_values_of_the_recording_and_keys_announce_them(
+    open_page: Any, matrix_page: Page
+) -> None:
     opened = open_page(matrix_page)
     over = opened.show(f"{CHART} .u-over")
     box = over.bounding_box()
@@ -168,12 +160,6 @@ def test_the_readout_has_the_values_of_the_recording(open_page: Any, matrix_page
         near = [v for t, v in zip(t_s, values, strict=True) if abs(t - at_s) <= 0.25]
         text = shown[line.label].locator("td").nth(1).inner_text()
         assert min(near) - 1 <= float(text.replace(",", "")) <= max(near) + 1
-
-
-@pytest.mark.slow
-def test_values_are_read_with_the_keyboard_and_announced(open_page: Any, matrix_page: Page) -> None:
-    opened = open_page(matrix_page)
-    opened.show(CHART)
     opened.tab.locator(CHART).focus()
     opened.tab.keyboard.press("Home")
     for _ in range(3):
@@ -183,8 +169,9 @@ def test_values_are_read_with_the_keyboard_and_announced(open_page: Any, matrix_
     assert "MB/s" in told.inner_text()
 
 
-@pytest.mark.slow
-def test_lines_are_hidden_and_shown_by_their_names(open_page: Any, matrix_page: Page) -> None:
+def test_lines_are_hidden_and_shown_by_their_names_and_by_cells_of_the_matrix(
+    open_page: Any, matrix_page: Page
+) -> None:
     opened = open_page(matrix_page)
     opened.show(CHART)
     names = opened.tab.locator(f"{CHART} .lane-name")
@@ -199,18 +186,12 @@ def test_lines_are_hidden_and_shown_by_their_names(open_page: Any, matrix_page: 
     pressed = [one.get_attribute("aria-pressed") for one in names.all()]
     assert pressed == ["false"] * 4 + ["true"] + ["false"] * 7
     opened.tab.locator(f"{CHART} .lane-only").nth(4).click()
-    assert {one.get_attribute("aria-pressed") for one in names.all()} == {"true"}
-
-
-@pytest.mark.slow
-def test_a_cell_of_the_matrix_leads_to_its_line(open_page: Any, matrix_page: Page) -> None:
-    opened = open_page(matrix_page)
-    opened.tab.locator("#matrix td button").nth(5).click()
-    names = opened.tab.locator(f"{CHART} .lane-name")
 
     def shown() -> int:
         return [one.get_attribute("aria-pressed") for one in names.all()].count("true")
 
+    assert shown() == 12
+    opened.tab.locator("#matrix td button").nth(5).click()
     opened.until(lambda: shown() == 1)
     every = opened.tab.locator(f"{CHART} .tools button", has_text="All lines")
     every.click()
@@ -218,23 +199,16 @@ def test_a_cell_of_the_matrix_leads_to_its_line(open_page: Any, matrix_page: Pag
     assert every.is_hidden()
 
 
-@pytest.mark.slow
-def test_curves_and_latencies_are_drawn(open_page: Any, varied_page: Page) -> None:
+def test_curves_latencies_and_differences_around_zero_are_drawn(
+    open_page: Any, varied_page: Page
+) -> None:
     assert varied_page.curves
-    assert varied_page.comparisons
+    (comparison,) = varied_page.comparisons
     opened = open_page(varied_page)
     opened.show("#curves")
     assert opened.canvases("#curves") >= 1
     opened.tab.locator("#w1 summary", has_text="Latency").click()
     opened.until(lambda: opened.canvases("#w1 details") >= 1)
-    opened.unfold()
-    rows = opened.tab.locator("#comparisons tbody tr").count()
-    assert rows >= len({row.metric for row in varied_page.comparisons[0].rows})
-
-
-@pytest.mark.slow
-def test_a_comparison_draws_differences_around_zero(open_page: Any, varied_page: Page) -> None:
-    opened = open_page(varied_page)
     opened.show("#comparisons .deltas")
     chart = opened.tab.locator("#comparisons .deltas svg").first
     opened.until(lambda: chart.count() == 1)
@@ -242,12 +216,13 @@ def test_a_comparison_draws_differences_around_zero(open_page: Any, varied_page:
     assert "+10" in chart.text_content()
     ticks = [tick.strip() for tick in chart.locator("text[font-size='12']").all_text_contents()]
     assert "0" in ticks
-    (comparison,) = varied_page.comparisons
     said = opened.tab.locator("#comparisons .said").all_inner_texts()
     assert comparison.headlines[0].text in said[0]
+    opened.unfold()
+    rows = opened.tab.locator("#comparisons tbody tr").count()
+    assert rows >= len({row.metric for row in comparison.rows})
 
 
-@pytest.mark.slow
 def test_consistency_is_logarithmic_until_it_is_clicked(open_page: Any, matrix_page: Page) -> None:
     opened = open_page(matrix_page)
     opened.unfold()

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from browsed import Opened, with_one_line
 from heatsoak.report.page.contract import Appended, Page
 from heatsoak.report.page.html import Bundle, render
-from heatsoak.report.page.packing import Packer
 from pixels import colored
 
 pytest_plugins = ["browsed"]
+pytestmark = pytest.mark.slow
 
 
 class Served:
@@ -66,28 +67,9 @@ class Served:
 @pytest.fixture
 def live_page(matrix_page: Page) -> Page:
     """One line of which 30 s are there."""
-    packer = Packer()
-    t_s = np.arange(1, 301) / 10
-    first = matrix_page.workloads[0]
-    line = first.lines[0]
-    track = line.tracks[0].model_copy(
-        update={"t": packer.times(t_s), "v": packer.values(np.full(300, 900.0)), "samples": 300}
-    )
-    recording = matrix_page.recordings[0]
-    step = recording.findings.steps[0].model_copy(update={"duration_s": 30.0, "episodes": []})
-    findings = recording.findings.model_copy(update={"steps": [step]})
-    running = recording.model_copy(update={"findings": findings, "status": "running"})
-    short = line.model_copy(update={"tracks": [track], "seconds": None})
-    return matrix_page.model_copy(
-        update={
-            "is_live": True,
-            "recordings": [running],
-            "workloads": [first.model_copy(update={"lines": [short]})],
-            "matrix": None,
-            "bars": [],
-            "data": packer.data(),
-        }
-    )
+    page = with_one_line(matrix_page, np.arange(1, 301) / 10, np.full(300, 900.0), is_live=True)
+    running = page.recordings[0].model_copy(update={"status": "running"})
+    return page.model_copy(update={"recordings": [running]})
 
 
 @pytest.fixture
@@ -111,25 +93,16 @@ def at_end(tab: Any) -> str:
     return str(tab.locator("#w1 .chart [aria-live]").inner_text())
 
 
-def until(tab: Any, holds: Any) -> None:
-    for _ in range(1000):
-        if holds():
-            return
-        tab.wait_for_timeout(20)
-    pytest.fail("the page never came to it")
-
-
-@pytest.mark.slow
 def test_new_samples_come_into_the_chart_and_leave_the_zoom(browser: Any, served: Served) -> None:
-    tab = browser.new_page()
-    faults: list[str] = []
-    tab.on("pageerror", lambda error: faults.append(str(error)))
+    opened = Opened(browser.new_page())
+    tab, until = opened.tab, opened.until
+    tab.on("pageerror", lambda error: opened.faults.append(str(error)))
     tab.goto(served.url)
-    until(tab, lambda: tab.locator("#w1 canvas").count())
+    until(lambda: tab.locator("#w1 canvas").count())
     assert at_end(tab).startswith("30.0")
     assert "900" in at_end(tab)
     served.say("append", more(served.page, 31, 60))
-    until(tab, lambda: at_end(tab).startswith("59.9"))
+    until(lambda: at_end(tab).startswith("59.9"))
     assert "400" in at_end(tab)
     assert colored(tab, "#w1") > 200
     tab.keyboard.press("+")
@@ -138,7 +111,7 @@ def test_new_samples_come_into_the_chart_and_leave_the_zoom(browser: Any, served
     tab.wait_for_timeout(200)
     assert at_end(tab) == zoomed
     tab.keyboard.press("0")
-    until(tab, lambda: at_end(tab).startswith("89.9"))
+    until(lambda: at_end(tab).startswith("89.9"))
 
     # The whole page is fetched anew: what the reader has chosen stays.
     tab.keyboard.press("+")
@@ -153,24 +126,24 @@ def test_new_samples_come_into_the_chart_and_leave_the_zoom(browser: Any, served
         update={"title": "all is done", "is_live": False, "recordings": [recording]}
     )
     served.say("page", {})
-    until(tab, lambda: tab.title() == "all is done")
-    until(tab, lambda: tab.locator("#w1 canvas").count())
+    until(lambda: tab.title() == "all is done")
+    until(lambda: tab.locator("#w1 canvas").count())
     assert tab.locator(".live").count() == 0
     assert tab.locator("#w1 details[open]").count() == 1
     assert at_end(tab).split(" ")[0] == zoomed.split(" ")[0]
-    assert faults == []
+    assert opened.faults == []
     tab.close()
 
 
-@pytest.mark.slow
 def test_samples_of_a_track_that_the_page_has_not_make_it_fetch_the_page(
     browser: Any, served: Served
 ) -> None:
-    tab = browser.new_page()
+    opened = Opened(browser.new_page())
+    tab, until = opened.tab, opened.until
     tab.goto(served.url)
-    until(tab, lambda: tab.locator("#w1 canvas").count())
+    until(lambda: tab.locator("#w1 canvas").count())
     served.page = served.page.model_copy(update={"title": "another step began"})
     unknown = [{**one, "workload": "w2"} for one in more(served.page, 31, 32)]
     served.say("append", unknown)
-    until(tab, lambda: tab.title() == "another step began")
+    until(lambda: tab.title() == "another step began")
     tab.close()

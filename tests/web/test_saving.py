@@ -13,15 +13,7 @@ from paged import series
 from PIL import Image
 
 pytest_plugins = ["browsed"]
-
-
-def saved(opened: Any, within: str, what: str) -> Path:
-    opened.show(within)
-    with opened.tab.expect_download() as waiting:
-        opened.tab.locator(f"{within} .tools button", has_text=what).first.click()
-    download = waiting.value
-    assert download.suggested_filename.endswith(f".{what.lower()}")
-    return Path(download.path())
+pytestmark = pytest.mark.slow
 
 
 def table(path: Path) -> list[dict[str, str]]:
@@ -34,10 +26,9 @@ def unfold(opened: Any, title: str) -> None:
     opened.until(lambda: opened.canvases("#w1 details") >= 1)
 
 
-@pytest.mark.slow
 def test_a_charts_csv_has_every_sample_of_the_page(open_page: Any, matrix_page: Page) -> None:
     opened = open_page(matrix_page)
-    rows = table(saved(opened, "#w1 .chart", "CSV"))
+    rows = table(opened.saved("#w1 .chart", "CSV"))
     assert list(rows[0]) == ["line", "track", "t_s", "throughput_mb_s", "temperature_c", "power_w"]
     columns = {
         "throughput": "throughput_mb_s",
@@ -59,46 +50,36 @@ def test_a_charts_csv_has_every_sample_of_the_page(open_page: Any, matrix_page: 
         assert all(row[name] == "" for name in columns.values() if name != one[3])
 
 
-@pytest.mark.slow
-def test_the_seconds_of_the_scatter_are_saved(open_page: Any, matrix_page: Page) -> None:
-    opened = open_page(matrix_page)
-    unfold(opened, "Consistency")
-    rows = table(saved(opened, "#w1 details .chart", "CSV"))
-    wanted = [
-        value
-        for line in matrix_page.workloads[0].lines
-        if line.seconds
-        for value in series(matrix_page, line.seconds)[1]
-    ]
-    assert [float(row["iops"]) for row in rows] == pytest.approx(wanted)
-
-
-@pytest.mark.slow
-def test_matrix_scores_curves_and_histogram_are_saved(
+def test_matrix_scores_scatter_curves_and_histogram_are_saved(
     open_page: Any, matrix_page: Page, varied_page: Page
 ) -> None:
     matrix = matrix_page.matrix
     assert matrix is not None
     opened = open_page(matrix_page)
+    unfold(opened, "Consistency")
+    rows = table(opened.saved("#w1 details .chart", "CSV"))
+    seconds = [line.seconds for line in matrix_page.workloads[0].lines if line.seconds]
+    wanted = [value for one in seconds for value in series(matrix_page, one)[1]]
+    assert [float(row["iops"]) for row in rows] == pytest.approx(wanted)
     opened.unfold()
     metric = matrix.metrics[0]
-    rows = table(saved(opened, "#matrix figure", "CSV"))
+    rows = table(opened.saved("#matrix figure", "CSV"))
     name = f"{metric.label} ({metric.unit})"
     assert [float(row[name]) for row in rows] == pytest.approx(
         [cell.values[metric.id].value for cell in matrix.cells]
     )
     chart = matrix_page.bars[0]
-    bars = table(saved(opened, f"#bars-{chart.id} figure", "CSV"))
+    bars = table(opened.saved(f"#bars-{chart.id} figure", "CSV"))
     assert [float(row["value_mb_s"]) for row in bars] == pytest.approx(
         [bar.value for bar in chart.bars]
     )
     varied = open_page(varied_page)
-    points = table(saved(varied, "#curves .chart", "CSV"))
+    points = table(varied.saved("#curves .chart", "CSV"))
     assert [float(row["value_mb_s"]) for row in points] == pytest.approx(
         [point.y for curve in varied_page.curves[0].curves for point in curve.points]
     )
     unfold(varied, "Latency")
-    bins = table(saved(varied, "#w1 details .chart", "CSV"))
+    bins = table(varied.saved("#w1 details .chart", "CSV"))
     ios = [n for line in varied_page.workloads[0].lines for h in line.latency for n in h.ios]
     assert [float(row["ios"]) for row in bins] == ios
 
@@ -113,7 +94,6 @@ def shares(path: Path) -> tuple[tuple[int, int], dict[str, int]]:
     return size, {f"#{color:06x}": int(counts[color]) for color in np.flatnonzero(counts)}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pictures_have_the_lines_in_their_colours_on_the_themes_paper(
     open_page: Any, matrix_page: Page, theme: str
@@ -122,21 +102,16 @@ def test_pictures_have_the_lines_in_their_colours_on_the_themes_paper(
     opened.unfold()
     lines, paper = palette()[theme]["lines"], palette()[theme]["paper"]
     for within, needed in (("#w1 .chart", 3), ("#bars-b1 figure", 3), ("#matrix figure", 0)):
-        size, found = shares(saved(opened, within, "PNG"))
+        size, found = shares(opened.saved(within, "PNG"))
         assert size[0] == 2400
         assert size[1] > 600
         assert max(found, key=lambda name: found[name]) == paper
         for color in lines[:needed]:
             assert found.get(color, 0) > 500, (within, color)
-
-
-@pytest.mark.slow
-def test_a_picture_leaves_out_what_is_hidden(open_page: Any, matrix_page: Page) -> None:
-    opened = open_page(matrix_page)
+    # what is hidden is left out: the first place's lines are those of the first colour
     opened.show("#w1 .chart")
-    for i in range(4):  # the first place's lines are those of the first colour
-        opened.tab.locator("#w1 .lane-name").nth(i).click()
-    _, found = shares(saved(opened, "#w1 .chart", "PNG"))
-    first, second = palette()["light"]["lines"][:2]
-    assert found.get(first, 0) == 0
-    assert found.get(second, 0) > 500
+    for number in range(4):
+        opened.tab.locator("#w1 .lane-name").nth(number).click()
+    _, found = shares(opened.saved("#w1 .chart", "PNG"))
+    assert found.get(lines[0], 0) == 0
+    assert found.get(lines[1], 0) > 500

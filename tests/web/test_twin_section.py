@@ -18,30 +18,21 @@ def first_map(page: Page) -> CoolingMap:
 
 
 def sentence(opened: Any) -> str:
-    return str(opened.tab.locator("#twin .point").inner_text())
+    return str(opened.say_of("#twin .point"))
 
 
 def slider(opened: Any, name: str) -> Any:
     return opened.tab.get_by_role("slider", name=name)
 
 
-def test_the_first_recording_is_drawn_and_the_others_when_unfolded(
+def test_the_first_recording_is_drawn_with_band_and_limit_and_the_others_when_unfolded(
     open_page: Any, twin_page: Page
 ) -> None:
     opened = open_page(twin_page)
     opened.show("#twin .chart")
     assert opened.canvases("#twin") == 1
-    opened.tab.locator("#twin summary", has_text="heat did not slow it").click()
-    opened.until(lambda: opened.canvases("#twin") == 2)
-    assert "not fitted to" in opened.tab.locator("#twin").inner_text()
     assert opened.tab.locator("nav a", has_text="Twin").count() == 1
-
-
-def test_the_readout_has_the_band_and_the_limit(open_page: Any, twin_page: Page) -> None:
-    opened = open_page(twin_page)
-    opened.show("#twin .chart")
-    over = opened.show("#twin .u-over")
-    box = over.bounding_box()
+    box = opened.show("#twin .u-over").bounding_box()
     opened.tab.mouse.move(box["x"] + 200, box["y"] + 60)
     opened.tab.mouse.move(box["x"] + 210, box["y"] + 60)
     rows = opened.tab.locator("#twin .readout tbody tr")
@@ -53,6 +44,9 @@ def test_the_readout_has_the_band_and_the_limit(open_page: Any, twin_page: Page)
     assert twin_page.twin.limit_c is not None
     (limit,) = [name for name in shown if name.startswith("its limit")]
     assert f"{twin_page.twin.limit_c.mid:.0f}" in limit
+    opened.tab.locator("#twin summary", has_text="heat did not slow it").click()
+    opened.until(lambda: opened.canvases("#twin") == 2)
+    assert "not fitted to" in opened.tab.locator("#twin").inner_text()
 
 
 def test_sliders_move_the_cursor_and_the_sentence_follows(open_page: Any, twin_page: Page) -> None:
@@ -87,21 +81,20 @@ def test_sliders_move_the_cursor_and_the_sentence_follows(open_page: Any, twin_p
     assert sentence(opened).startswith("As it was, at ")
 
 
-def test_a_click_on_a_map_goes_there(open_page: Any, twin_page: Page) -> None:
+def test_a_click_on_a_map_goes_there_and_another_place_has_another_map(
+    open_page: Any, twin_page: Page
+) -> None:
+    assert twin_page.twin is not None
     opened, given = open_page(twin_page), first_map(twin_page)
     opened.show("#twin .maps")
-    number = opened.tab.locator("#twin .cell-map svg text", has_text="does not throttle").first
-    number.click()
+    rows = opened.saved("#twin .maps", "CSV").read_text("utf-8").splitlines()
+    assert len(rows) == 1 + len(given.throttles)
+    assert opened.saved("#twin .maps", "PNG").read_bytes().startswith(b"\x89PNG")
+    opened.tab.locator("#twin .cell-map svg text", has_text="does not throttle").first.click()
     assert "does not throttle in" in sentence(opened)
     assert slider(opened, "Air at the drive").input_value() != str(given.own_air)
-
-
-def test_another_place_has_another_map(open_page: Any, twin_page: Page) -> None:
-    assert twin_page.twin is not None
-    opened, other = open_page(twin_page), twin_page.twin.maps[1]
-    opened.show("#twin .maps")
     opened.tab.get_by_role("combobox", name="Place").select_option("1")
-    assert other.place in opened.tab.locator("#twin .maps .detail").inner_text()
+    assert twin_page.twin.maps[1].place in opened.tab.locator("#twin .maps .detail").inner_text()
     assert "does not throttle" in sentence(opened)
     opened.until(lambda: opened.tab.locator("#twin .cell-map svg").count() == 2)
 

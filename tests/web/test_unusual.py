@@ -1,15 +1,14 @@
 """Text that means harm, a day of samples, damage, and browsers that cannot."""
 
 import random
-import re
 from typing import Any
 
 import numpy as np
 import pytest
+from browsed import with_one_line
 from compared import READ, falling, run
 from heatsoak.report.page.contract import Page
 from heatsoak.report.page.html import Bundle, render
-from heatsoak.report.page.packing import Packer
 from mutations import with_damaged_json
 from paged import HOSTILE, page_of
 from rest_long import rest_soak
@@ -51,41 +50,16 @@ def test_hostile_text_stays_text(open_page: Any, hostile_page: Page) -> None:
     # no element but those that the page makes
     assert opened.tab.locator("main script, main iframe, main img").count() == 0
     assert opened.tab.evaluate("document.documentElement.scrollWidth") == 400
-    with opened.tab.expect_download() as waiting:
-        opened.show("#w1 .chart")
-        opened.tab.locator("#w1 .tools button", has_text="PNG").first.click()
-    assert re.fullmatch(r"[a-z0-9-]+\.png", waiting.value.suggested_filename)
+    assert opened.saved("#w1 .chart", "PNG").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.fixture(scope="module")
 def day_page(matrix_page: Page) -> Page:
     """One recording of 24 h at 10 Hz: 864,000 samples, one of them a dip of a tenth of a second."""
-    count = 864_000
-    t_s = np.arange(count) / 10
+    t_s = np.arange(864_000) / 10
     values = 1500 + 3 * np.round(np.sin(t_s / 3000) * 30)
     values[500_000] = 7.0
-    packer = Packer()
-    first = matrix_page.workloads[0]
-    line = first.lines[0]
-    track = line.tracks[0].model_copy(
-        update={"t": packer.times(t_s), "v": packer.values(values), "samples": count}
-    )
-    recording = matrix_page.recordings[0]
-    step = recording.findings.steps[0].model_copy(update={"duration_s": 86_400.0})
-    findings = recording.findings.model_copy(update={"steps": [step]})
-    return matrix_page.model_copy(
-        update={
-            "recordings": [recording.model_copy(update={"findings": findings})],
-            "workloads": [
-                first.model_copy(
-                    update={"lines": [line.model_copy(update={"tracks": [track], "seconds": None})]}
-                )
-            ],
-            "matrix": None,
-            "bars": [],
-            "data": packer.data(),
-        }
-    )
+    return with_one_line(matrix_page, t_s, values)
 
 
 LOWEST = """() => {
