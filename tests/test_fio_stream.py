@@ -8,7 +8,7 @@ import pytest
 from heatsoak.errors import ToolError
 from heatsoak.fio import Differencer, FioStatus, coarse_bins, percentiles
 from heatsoak.target.fio.watch import Splitter
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 
@@ -62,7 +62,6 @@ def test_a_stream_reads_the_same_however_it_is_split(cuts: list[int]) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
 @given(pieces=st.lists(st.binary(max_size=200), max_size=10), good=st.booleans())
 def test_garbage_raises_nothing_but_our_error(pieces: list[bytes], good: bool) -> None:
     message = ""
@@ -86,7 +85,6 @@ VALUES = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
 @given(data=st.data())
 def test_a_document_with_any_value_replaced_raises_nothing_but_our_error(data: Any) -> None:
     broken = json.loads(json.dumps(THREE[1]))

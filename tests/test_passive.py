@@ -75,7 +75,7 @@ def test_an_idle_drive_shows_what_a_graphics_card_does_to_its_air(tmp_path: Path
     assert twin.experiments == []
 
 
-@pytest.mark.parametrize("tau_s", [40, 150, 500])
+@pytest.mark.parametrize("tau_s", [40, 500])
 def test_a_cool_down_alone_has_a_time_constant(tmp_path: Path, tau_s: float) -> None:
     t_s = np.arange(0.0, 6 * tau_s, 2.0)
     columns = {
@@ -87,8 +87,8 @@ def test_a_cool_down_alone_has_a_time_constant(tmp_path: Path, tau_s: float) -> 
     assert "time constant" in twin.answer
 
 
-@pytest.mark.parametrize("tau_s", [40, 400])
-def test_heating_up_and_cooling_down_have_a_time_constant(tmp_path: Path, tau_s: int) -> None:
+def test_heating_up_and_cooling_down_have_a_time_constant(tmp_path: Path) -> None:
+    tau_s = 150.0
     t_s = np.arange(8.0 * tau_s)
     is_on = t_s < 4 * tau_s
     columns = {
