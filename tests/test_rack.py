@@ -103,7 +103,7 @@ def states(rack: RackOfHosts, out: Path) -> list[str]:
     return [test["state"] for test in rack.tests(str(out))]
 
 
-def test_each_drive_is_tested_once(
+def test_each_drive_is_tested_once_and_those_of_a_host_begin_together(
     rack: RackOfHosts, drives: list[CountingDrive], tmp_path: Path
 ) -> None:
     listed = rack.list_drives({"b1": [*drives[:2]], "b2": [drives[2]]})
@@ -119,27 +119,21 @@ def test_each_drive_is_tested_once(
     for drive in drives:
         assert drive.starts == 1
         assert drive.is_whole
-    # the same command again only says what came out
+    run = json.loads((tmp_path / "out" / "rack.json").read_bytes())["run"]
+    together = [rack.hosts[0].home / run / test["name"] for test in document["tests"][:2]]
+    ready = [(path / "ready-1.json").stat().st_mtime for path in together]
+    started = [(path / "started-1.json").stat().st_mtime for path in together]
+    assert max(ready) <= min(started)
+    assert len({(path / "go-1.json").read_text() for path in together}) == 1
+    # the same command again only says what came out, and another does not go on with it
     again = rack.here(*words, "--format", "json")
     assert json.loads(again.stdout) == document
     text = rack.here(*words)
     assert text.stdout.startswith("3 of 3 tests finished")
+    changed = rack.here(*words, "--set", "bs=128k")
+    assert changed.returncode == 2
+    assert "holds a run with another protocol or other drives" in changed.stderr
     assert [drive.starts for drive in drives] == [1, 1, 1]
-
-
-def test_drives_of_a_host_begin_together(
-    rack: RackOfHosts, drives: list[CountingDrive], tmp_path: Path
-) -> None:
-    listed = rack.list_drives({"b1": [*drives]})
-    done = rack.here("run", "once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
-    assert done.returncode == 0, done.stderr
-    run = json.loads((tmp_path / "out" / "rack.json").read_bytes())["run"]
-    kept = [rack.hosts[0].home / run / test["name"] for test in rack.tests(str(tmp_path / "out"))]
-    ready = [(path / "ready-1.json").stat().st_mtime for path in kept]
-    started = [(path / "started-1.json").stat().st_mtime for path in kept]
-    assert max(ready) <= min(started)
-    goes = {(path / "go-1.json").read_text() for path in kept}
-    assert len(goes) == 1
 
 
 def filling(drive: CountingDrive, tmp_path: Path) -> RackTest:
@@ -261,6 +255,7 @@ def test_a_second_command_into_the_same_directory_says_that_one_follows_the_run(
         assert drive.starts == 1
 
 
+@pytest.mark.long
 def test_a_host_that_is_stopped_is_named_and_holds_nobody_up(
     drives: list[CountingDrive], tmp_path: Path
 ) -> None:
@@ -557,30 +552,27 @@ def test_drives_are_listed_for_a_run(rack: RackOfHosts, tmp_path: Path) -> None:
     assert "is on several hosts, b1, b2: name its host" in refused.stderr
 
 
-@pytest.mark.parametrize(
-    ("listed", "said"),
-    [
+def test_wrong_drives_are_named(rack: RackOfHosts, tmp_path: Path) -> None:
+    three = "".join(f'[[drive]]\nhost = "{host}"\non = "S1"\n' for host in ("b1", "b9", "b8"))
+    for listed, said in (
         ("", "rack.toml: drive is missing"),
         ('[[drive]]\nhost = "b9"\non = "sim:samsung-950-pro-512"', "host b9: does not answer"),
-        (
-            "".join(f'[[drive]]\nhost = "{host}"\non = "S1"\n' for host in ("b1", "b9", "b8")),
-            "hosts b8, b9: do not answer; those that do are b1, b2",
-        ),
+        (three, "hosts b8, b9: do not answer; those that do are b1, b2"),
         ('[[drive]]\non = "S1"', "S1: no host has a drive of that id: name its host"),
         ('[[drive]]\nhost = "b1"\non = "S1"\n' * 2, "S1: is listed twice"),
         ('[[drive]]\nhost = "b1"\nin = "S1"', "rack.toml"),
-    ],
-)
-def test_wrong_drives_are_named(rack: RackOfHosts, tmp_path: Path, listed: str, said: str) -> None:
-    (tmp_path / "rack.toml").write_text(listed)
-    done = rack.here(
-        *("run", "once.toml", "--drives", str(tmp_path / "rack.toml"), "-o", str(tmp_path / "o")),
-        *("--wait", "0s"),
-    )
-    assert done.returncode == 2, done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert said in done.stderr
-    assert not (tmp_path / "o").exists()
+    ):
+        (tmp_path / "rack.toml").write_text(listed)
+        words = ("--drives", str(tmp_path / "rack.toml"), "-o", str(tmp_path / "o"))
+        done = rack.here("run", "once.toml", *words, "--wait", "0s")
+        assert done.returncode == 2, done.stderr
+        assert len(done.stderr.splitlines()) == 1
+        assert said in done.stderr
+        assert not (tmp_path / "o").exists()
+    # a protocol that writes needs a list
+    done = rack.here("run", "once.toml", "-o", str(tmp_path / "o"))
+    assert done.returncode == 2
+    assert "once: writes, so name the drives that may be erased with --drives FILE" in done.stderr
 
 
 def test_a_list_of_drives_that_none_may_write_can_be_extended() -> None:
@@ -637,24 +629,6 @@ def test_the_group_alone_says_what_there_is(tmp_path: Path) -> None:
     assert done.returncode == 0
     for command in ("drives", "run", "stop", "report"):
         assert f"\n  {command} " in done.stdout
-
-
-def test_a_protocol_that_writes_needs_named_drives(rack: RackOfHosts, tmp_path: Path) -> None:
-    done = rack.here("run", "once.toml", "-o", str(tmp_path / "out"))
-    assert done.returncode == 2
-    assert "once: writes, so name the drives that may be erased with --drives FILE" in done.stderr
-
-
-def test_a_directory_of_another_run_is_refused(
-    rack: RackOfHosts, drives: list[CountingDrive], tmp_path: Path
-) -> None:
-    listed = rack.list_drives({"b1": [drives[0]]})
-    words = ("run", "once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
-    assert rack.here(*words).returncode == 0
-    done = rack.here(*words, "--set", "bs=128k")
-    assert done.returncode == 2
-    assert "holds a run with another protocol or other drives" in done.stderr
-    assert drives[0].starts == 1
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")

@@ -23,7 +23,7 @@ name = "read"
 rw = "read"
 bs = "128k"
 iodepth = 8
-runtime = "30s"
+runtime = "5s"
 """
 
 
