@@ -475,7 +475,9 @@ def recorded(drive: str, place: str, steps: Steps, directory: Path) -> Recording
     return found
 
 
-def twin_elsewhere(seed: int) -> tuple[str, dict[str, tuple[float, list[float], float]]] | str:
+def twin_elsewhere(
+    seed: int,
+) -> tuple[str, dict[str, tuple[float, Range | None, float]]] | str:
     """Return a twin's probabilities and onsets in conditions unseen, with the exact ones."""
     chance = np.random.default_rng([25, seed])
     drive, place = str(chance.choice(list(OTHERS))), str(chance.choice(PLACES))

@@ -11,7 +11,7 @@ from heatsoak.analysis import RecordingFindings, analyze
 from heatsoak.analysis.answer import why_failed
 from heatsoak.analysis.definitions import MIN_THROTTLING_C
 from heatsoak.analysis.falls import find_drops
-from heatsoak.analysis.series import Array, Series
+from heatsoak.analysis.series import Array, RateSeries
 from heatsoak.analysis.slow_steps import not_held
 from heatsoak.errors import HeatsoakError
 from heatsoak.importer import Options, open_all
@@ -90,7 +90,7 @@ def means(fine: Array, sampling_s: float) -> Array:
     return np.asarray(fine[: len(fine) // size * size].reshape(-1, size).mean(axis=1))
 
 
-def made(shape: Shape | None, seed: int) -> Series:
+def made(shape: Shape | None, seed: int) -> RateSeries:
     """A shape of a sampling interval and of noise as logs have them."""
     rng = np.random.default_rng(seed)
     sampling_s = float(rng.choice([0.1, 0.5, 1.0, 2.0]))
@@ -100,7 +100,7 @@ def made(shape: Shape | None, seed: int) -> Series:
     seen *= 1 + float(rng.choice([0.002, 0.01, 0.03])) * rng.normal(size=len(seen))
     t_s = np.linspace(sampling_s, len(seen) * sampling_s, len(seen))
     level = float(rng.choice([90.0, 1600.0, 7000.0]))
-    return Series(t_s, np.full(len(t_s), sampling_s), level * np.maximum(seen, 0), "mb_s")
+    return RateSeries(t_s, np.full(len(t_s), sampling_s), level * np.maximum(seen, 0), "mb_s")
 
 
 @pytest.mark.parametrize("count", [10, pytest.param(40, marks=pytest.mark.long)])
@@ -121,14 +121,16 @@ def test_steady_noise_is_shown_to_hold_and_a_slow_second_or_two_is_no_loss() -> 
     flat = made(None, 3)
     for begin_s in (0.0, 70.0):
         slow = np.where((flat.t_s > begin_s) & (flat.t_s <= begin_s + 2), 0.4, 1)
-        assert not_held(Series(flat.t_s, flat.interval_s, slow * flat.values, "mb_s")) is None
+        assert not_held(RateSeries(flat.t_s, flat.interval_s, slow * flat.values, "mb_s")) is None
 
 
 def test_where_noise_would_hide_a_loss_or_samples_are_few_nothing_is_shown() -> None:
     flat = made(None, 3)
     for sigma in (0.5, 3.0):
         rough = np.random.default_rng(1).lognormal(sigma=sigma, size=len(flat.t_s))
-        assert not_held(Series(flat.t_s, flat.interval_s, rough * flat.values, "mb_s")) is not None
+        assert (
+            not_held(RateSeries(flat.t_s, flat.interval_s, rough * flat.values, "mb_s")) is not None
+        )
     assert not_held(flat.between(0.0, 1.5)) is not None
 
 

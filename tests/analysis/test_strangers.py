@@ -36,7 +36,8 @@ class Drive:
 
 def warm(mb_s: Array, watts: Array, *place: float, **more: Any) -> Drive:
     """A drive that spends so much in a `place`: its air, resistance, and time constant."""
-    return Drive(mb_s, warmed(watts, *place, lag_s=3.0), **more)
+    air_c, k_per_w, tau_s = place
+    return Drive(mb_s, warmed(watts, air_c, k_per_w, tau_s, lag_s=3.0), **more)
 
 
 def asked_for(mb_s: Array, mb_per_j: float, *place: float, **more: Any) -> Drive:
