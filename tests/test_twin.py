@@ -157,7 +157,6 @@ def test_a_cool_down_in_the_middle_of_a_log_is_one(twinned: "Twinned") -> None:
     assert found.recordings[0].start_k > 10
 
 
-@pytest.mark.soak
 def test_a_limit_is_found_by_the_flash_that_a_drive_reports(tmp_path: Path) -> None:
     made = heatsoak.run("why", "sim:crucial-p1-1tb@laptop", output=tmp_path / "run")
     found = fit(made)
