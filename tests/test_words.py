@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from heatsoak import words
+from heatsoak.ranges import Range
 
 #: Texts, each with what it is made of; the page's own tests read it too.
 CASES = json.loads((Path(__file__).parents[1] / "web/test/text.json").read_text("utf-8"))
@@ -22,7 +23,13 @@ def value_text(value: float, unit: str) -> str:
     return OF_UNIT[unit](value) if unit in OF_UNIT else words.amount_text(value, unit)
 
 
+def digits_of(unit: str) -> int:
+    return 2 if unit in ("C", "K", "%", "s") else 3
+
+
 MAKERS: dict[str, Any] = {
+    "span": lambda values, unit: words.span_text(values, unit, digits_of(unit)),
+    "ranged": lambda of, unit: words.range_text(Range(**of), unit, digits_of(unit)),
     "number": words.number_text,
     "value": value_text,
     "difference": words.difference_text,

@@ -31,6 +31,8 @@ const makers: Record<string, (...given: never[]) => string> = {
   difference: signed,
   duration,
   counted,
+  span,
+  ranged,
   shortened,
   capital,
   plain: words,
@@ -50,17 +52,6 @@ for (const [kind, expected] of Object.entries(cases)) {
 test("what is not known is a dash", () => {
   assert.equal(number(Number.NaN), "–");
   assert.equal(value(null, "W"), "–");
-});
-
-test("both ends of a range have the same decimals, and a level that is not 95 % is said", () => {
-  const of = "runs" as const;
-  assert.equal(span([20, 20.24], "MB/s"), "20.0 to 20.2 MB/s");
-  assert.equal(span([-0.4, 12], "%"), "-0.4 to 12.0 %");
-  assert.equal(span([60.1, 60.3], "C"), "60 C");
-  assert.equal(span([0, 0], "s"), "0 s");
-  assert.equal(ranged({ low: 80, mid: 81.2, high: 82, of }, "C"), "81 C (80 to 82)");
-  const fitted = { low: 9.96, mid: 10.5, high: 11, of, level: 0.9 };
-  assert.equal(ranged(fitted, "W"), "10.5 W (90 %: 10.0 to 11.0)");
 });
 
 test("times within a step are clocks", () => {

@@ -55,10 +55,7 @@ test("a point says when it throttles and what becomes of its speed", () => {
 
 test("what is as good as sure has no probability, and what is open has one", () => {
   assert.match(pointWords(MAP, 1, 0), /does not throttle in 10 min; 70 C by its own sensor/);
-  assert.match(
-    pointWords(MAP, 2, 0),
-    /throttles, 63 % likely, after 100 s \(90 %: 80 to 130\)/,
-  );
+  assert.match(pointWords(MAP, 2, 0), /throttles, 63 % likely, after 100 s \(90 %: 80 to 130\)/);
   assert.doesNotMatch(pointWords(MAP, 0, 1), /likely/);
 });
 

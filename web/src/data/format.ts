@@ -65,13 +65,13 @@ function alike(values: readonly number[], digits: number): string[] {
   let decimals = 0;
   while (decimals < most && shown.some((v) => rounded(v, decimals) !== v)) decimals += 1;
   const form = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
-  return shown.map((v) => v.toLocaleString("en-US", form).replace("-", "−"));
+  return shown.map((v) => v.toLocaleString("en-US", form));
 }
 
 /** A number with its interval, whose level is said if it is not 95 %: `81 C (90 %: 80 to 82)`. */
 export function ranged({ low, mid, high, level = 0.95 }: Range, unit: string): string {
   const [from = "", number = "", to = ""] = alike([low, mid, high], digitsOf(unit));
-  const said = level === 0.95 ? "" : `${100 * level}\u202f%: `;
+  const said = level === 0.95 ? "" : `${100 * level} %: `;
   return `${withUnit(number, unit)} (${said}${[...new Set([from, to])].join(" to ")})`;
 }
 
