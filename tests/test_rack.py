@@ -332,7 +332,7 @@ def test_a_test_past_its_plan_is_given_no_time_that_is_left(
     rows[1].take(Status(state="running", progress=0.5))
     rack = Rack(run="r", protocol="x", protocol_sha256="", together="host", tests=rows)
     assert rack.progress == 0.75
-    monkeypatch.setattr(common, "LINE_INTERVAL_S", 0.0)
+    monkeypatch.setattr("heatsoak.output.LINE_INTERVAL_S", 0.0)
     with common.progress_bar() as progress:
         progress(0.5, "follows")
         progress(rack.progress, "in time")

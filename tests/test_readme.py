@@ -51,7 +51,7 @@ def test_no_line_of_the_table_asks_for_another_package(twinned: "Twinned", tmp_p
         make_rack(tmp_path / place, hosts=1, visits=2)
     for heatsink in ("bare", "finned"):
         run({"heatsink": heatsink}, steady(2000.0)).save(tmp_path / heatsink)
-    (tmp_path / "twin.toml").write_bytes((twinned.directory / "twin.toml").read_bytes())
+    (tmp_path / "twin.toml").write_bytes(twinned.path().read_bytes())
     lines = [[READERS.get(word, word) for word in shlex.split(line)[1:]] for line in LINES]
     for words in lines:
         if words[0] == "run" and "--dry-run" not in words:

@@ -287,14 +287,13 @@ def test_ocp_lines_of_what_was_not_judged_are_no_pass(tmp_path: Path) -> None:
     assert (last["status"], last["result"]) == ("SKIP", "NOT_APPLICABLE")
 
 
-@pytest.mark.parametrize(("library", "name"), [("ocptv", "x.jsonl"), ("matplotlib", "x.png")])
 def test_without_a_library_it_is_said_how_to_get_it(
-    pair: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str, name: str
+    pair: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (library, f"{library}.output"):
+    for module in ("ocptv", "ocptv.output"):
         monkeypatch.setitem(sys.modules, module, None)
-    line = complaint(heatsoak_here("report", str(pair), "-o", name, cwd=tmp_path), 3)
-    assert f"pip install {library}" in line
+    line = complaint(heatsoak_here("report", str(pair), "-o", "x.jsonl", cwd=tmp_path), 3)
+    assert "pip install ocptv" in line
 
 
 @pytest.mark.slow

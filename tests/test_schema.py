@@ -58,7 +58,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory, small_drive_text: str) -> Pat
         ("places", ("places",)),
         ("protocols", ("protocols",)),
         ("rack-report", ("rack", "report", "r")),
-        ("report", ("report", "r", "-o", "all.csv")),
+        ("report", ("report", "r", "-o", "report.csv")),
         ("reproduce", ("reproduce", "--only", CHEAP)),
         ("run", ("run", "tiny.toml", "--on", "sim:small.toml", "-o", "made")),
         ("run-dry-run", ("run", "tiny.toml", "--on", "sim:small.toml", "--dry-run")),

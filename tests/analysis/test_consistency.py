@@ -191,7 +191,7 @@ def test_a_stutter_is_reported_with_its_stays_and_changes() -> None:
     assert (low.dwell_s, high.dwell_s) == (5, 35)
     assert low.share == pytest.approx(5 / 40)
     assert result.changes == 19
-    assert "2 levels: 5,994 for 88 %, 1,997 for 12 % of the time, 19 changes" in consistency_text(
+    assert "2 levels: 5,994 for 88 %, 1,997 for 13 % of the time, 19 changes" in consistency_text(
         result
     )
 
