@@ -38,9 +38,9 @@ def noise(count: int, seed: int) -> Array:
 
 
 def beside_a_card(seed: int, share: float, tau_s: float) -> dict[str, Array]:
-    """Return two hours of an idle drive beside a graphics card that works now and then."""
-    t_s = np.arange(7200.0)
-    gpu_c = following(np.where((t_s // 1200) % 2 == 1, 78.0, 38.0), 40.0, 38.0)
+    """Return an hour of an idle drive beside a graphics card that works now and then."""
+    t_s = np.arange(3600.0)
+    gpu_c = following(np.where((t_s // 600) % 2 == 1, 78.0, 38.0), 40.0, 38.0)
     air_c = following(23 + share * (gpu_c - 23), 60.0, 23 + share * 15)
     drive_c = following(air_c + 8, tau_s, float(air_c[0]) + 8)
     return {

@@ -374,7 +374,7 @@ def test_a_log_of_another_world_that_lost_something_has_no_firm_no(
     change: Change, tmp_path: Path, seed: int
 ) -> None:
     chance = random.Random(seed)
-    for number in range(20):
+    for number in range(8):
         folder = tmp_path / str(number)
         truth = make(chance.randrange(400), folder)
         paths = [folder / name for name in truth.files]
