@@ -226,7 +226,7 @@ def test_documents_and_reports_say_it_and_damaged_reads_what_is_there(damaged: P
         done = done_here(*line.split(), cwd=damaged)
         assert done.stderr.startswith(f"heatsoak: r: {CHANGED}"), line
     assert f"{CHANGED}. As read" in (damaged / "out.html").read_text("utf-8")
-    # it is not gone on with
+    # such a recording is not resumed
     before = {path.name: path.read_bytes() for path in (damaged / "r").iterdir()}
     with pytest.raises(heatsoak.errors.ChangedError, match=CHANGED):
         reopen(Recording.open(damaged / "r"), None)

@@ -276,7 +276,7 @@ def test_what_is_no_workload_is_one_line(tmp_path: Path) -> None:
         (["hot"], "hot: has no throughput, which says what was asked"),
         (["idle"], "idle: has no reads or writes"),
         (["both"], "both: has 2 recordings in it, and one is a workload"),
-        (["prose.txt"], "prose.txt: is no load that can be read: as a trace, line 1"),
+        (["prose.txt"], "prose.txt: cannot be read as a load: as a trace, line 1"),
         (["."], "and one is a workload: name one"),
         (["long.log", "--holds", "1GB/s"], "so none can be held"),
         (["long.log", "--for", "5s"], "its first 5 s: has no reads or writes"),

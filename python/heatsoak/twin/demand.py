@@ -105,7 +105,7 @@ def demand_of(path: Path) -> Demand:
         recordings = open_all([path])
     except HeatsoakError as error:
         raise UsageError(
-            f"{path}: is no load that can be read: as a trace, {why}; as a recording or log, "
+            f"{path}: cannot be read as a load: as a trace, {why}; as a recording or log, "
             f"{str(error).removeprefix(f'{path}: ')}"
             if why
             else str(error)
