@@ -148,7 +148,7 @@ def logged(write: Array, read: Array | None = None, **more: Any) -> RecordingFin
 def test_what_lost_speed_is_never_said_to_have_held_it(
     shape: Shape, is_shared: bool, count: int
 ) -> None:
-    """By itself, and where reads take half of the time and all that writes leave."""
+    """Of writes alone, and of writes beside reads that take the rest of the time."""
     held = []
     for seed in range(count):
         rng = np.random.default_rng([seed, 39])
