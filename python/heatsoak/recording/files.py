@@ -9,6 +9,7 @@ import hashlib
 import os
 import re
 import shutil
+import stat
 import tempfile
 import threading
 import uuid
@@ -37,12 +38,16 @@ _OS_ERROR = re.compile(r"os error (\d+)")
 def require_creatable(path: Path) -> None:
     """Raise UsageError if `path` cannot be created: it is below a file, or its name is too long."""
     try:
-        places = (path, *path.parents)
-        nearest = next((place for place in places if os.path.lexists(place)), path)
-        if nearest != path and not nearest.is_dir():
-            raise errors.UsageError(
-                f"{path}: {nearest} is a file, not a directory: name another with -o"
-            )
+        # each is asked once: others may make and remove it meanwhile
+        for parent in path.parents if not os.path.lexists(path) else ():
+            with suppress(FileNotFoundError, NotADirectoryError):
+                if stat.S_ISLNK(mode := parent.lstat().st_mode) and parent.exists():
+                    mode = parent.stat().st_mode
+                if not stat.S_ISDIR(mode):
+                    raise errors.UsageError(
+                        f"{path}: {parent} is a file, not a directory: name another with -o"
+                    )
+                break
         path.lstat()
     except FileNotFoundError:
         return
