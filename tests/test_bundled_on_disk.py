@@ -83,7 +83,7 @@ def run(protocol: Protocol, directory: Path) -> RecordingFindings:
 
 #: Those that are run each time: one of each kind. All others are like one of them, and take long:
 #: a third of these is run by `make verify`, the rest each night.
-EACH_TIME = ("quick", "puget", "copy", "anandtech-random-write", "storage-bench-light")
+EACH_TIME = ("quick", "copy", "anandtech-random-write")
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def statuses(directory: Path) -> list[str]:
     return [Recording.open(directory / role).meta.status for role in ROLES]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_copy_that_was_killed_is_made_again_and_what_it_left_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,6 +81,7 @@ def test_those_that_heat_slows_most_are_shown(made: Path) -> None:
     assert any(line.startswith("bottom, 2 cards, loaded") for line in lines)
 
 
+@pytest.mark.soak
 def test_the_table_holds_where_no_trace_of_fifty_million_ios_is_replayed(
     made: Path, tmp_path: Path
 ) -> None:

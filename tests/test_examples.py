@@ -9,7 +9,7 @@ from notebook import cells_of, is_alike, outputs, source_of, stored
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_notebook_prints_what_it_shows_and_names_no_machine() -> None:
     (path,) = EXAMPLES.glob("*.ipynb")
     text = path.read_text("utf-8")

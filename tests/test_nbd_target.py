@@ -182,7 +182,7 @@ def test_an_export_with_a_file_system_is_refused_even_when_it_is_named(
     assert held.read_bytes() == before
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", rest_long(range(4), every=4))
 def test_what_a_block_device_may_not_hold_an_export_may_not_hold_either(
     serve: Servers, tmp_path: Path, part: int
 ) -> None:
@@ -278,12 +278,12 @@ def test_an_export_that_takes_no_writes_is_refused_and_can_be_read(serve: Server
 def test_a_purge_that_the_server_cannot_do_is_a_warning(serve: Servers) -> None:
     uri = serve(
         "eval",
-        "get_size=echo 67108864",
+        f"get_size=echo {4 * MIB}",
         "pread=dd if=/dev/zero count=$3 iflag=count_bytes",
         "pwrite=cat >/dev/null",
         "can_write=exit 0",
     )
-    target = NbdTarget(uri, f"{uri}:{SIZE}")
+    target = NbdTarget(uri, f"{uri}:{4 * MIB}")
     target.open(writes=True)
     [note] = [batch for batch in target.purge() if isinstance(batch, Note)]
     assert note.level == "warning"

@@ -56,6 +56,7 @@ def onset_c(recording: Recording) -> float:
     return float(after["temp_c.composite"][0])
 
 
+@pytest.mark.long
 def test_a_matrix_of_thresholds_is_a_run_for_each(runs: Path) -> None:
     steps = heatsoak.open_all(runs / "steps")
     assert [one.meta.conditions["tmt1_c"] for one in steps] == [60, 70]

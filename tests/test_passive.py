@@ -38,9 +38,9 @@ def noise(count: int, seed: int) -> Array:
 
 
 def beside_a_card(seed: int, share: float, tau_s: float) -> dict[str, Array]:
-    """Return an hour of an idle drive beside a graphics card that works now and then."""
-    t_s = np.arange(3600.0)
-    gpu_c = following(np.where((t_s // 600) % 2 == 1, 78.0, 38.0), 40.0, 38.0)
+    """Return half an hour of an idle drive beside a graphics card that works now and then."""
+    t_s = np.arange(1800.0)
+    gpu_c = following(np.where((t_s // 300) % 2 == 1, 78.0, 38.0), 40.0, 38.0)
     air_c = following(23 + share * (gpu_c - 23), 60.0, 23 + share * 15)
     drive_c = following(air_c + 8, tau_s, float(air_c[0]) + 8)
     return {
@@ -101,10 +101,11 @@ def test_heating_up_and_cooling_down_have_a_time_constant(tmp_path: Path) -> Non
     assert time_constant_of(twin) == pytest.approx(tau_s, rel=0.1)
 
 
+@pytest.mark.long
 def test_a_measured_room_that_warms_is_not_the_drive(tmp_path: Path) -> None:
-    t_s = np.arange(3600.0)
-    is_on = (t_s // 600) % 2 == 1
-    room_c = 22 + 8 * t_s / 3600
+    t_s = np.arange(1800.0)
+    is_on = (t_s // 300) % 2 == 1
+    room_c = 22 + 8 * t_s / 1800
 
     def fitted(name: str, room: dict[str, Array]) -> Twin:
         drive_c = following(room_c + np.where(is_on, 33.0, 5.0), 90.0, 27.0)

@@ -477,8 +477,8 @@ def on_disk(text: str, tmp_path: Path) -> Recording:
         target.close()
 
 
+@pytest.mark.long
 @needs("fio")
-@pytest.mark.slow
 def test_on_a_real_disk_a_step_ends_early_a_probe_is_taken_and_nothing_of_fio_is_left(
     tmp_path: Path,
 ) -> None:

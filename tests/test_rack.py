@@ -234,6 +234,7 @@ def test_a_test_that_cannot_be_started_never_begins_later(
     assert host.start(test, 1) == status
 
 
+@pytest.mark.long
 def test_a_second_command_into_the_same_directory_says_that_one_follows_the_run(
     rack: RackOfHosts, tmp_path: Path
 ) -> None:
@@ -302,6 +303,7 @@ def test_of_two_runs_one_has_the_drive(rack: RackOfHosts, tmp_path: Path) -> Non
     assert max(drive.writes().values()) == 1
 
 
+@pytest.mark.long
 def test_another_directory_tests_no_drive_again_unless_asked(
     rack: RackOfHosts, drives: list[CountingDrive], tmp_path: Path
 ) -> None:
@@ -476,6 +478,7 @@ def test_a_test_that_was_killed_before_it_recorded_anything_does_not_hide_the_ot
     assert Recording.open(tmp_path / "out" / finished["directory"]).meta.status == "finished"
 
 
+@pytest.mark.long
 def test_a_run_is_served_for_prometheus(rack: RackOfHosts, tmp_path: Path) -> None:
     with counting_drive(tmp_path / "drive", 2, 256) as drive:
         listed = rack.list_drives({"b2": [drive]})
@@ -588,6 +591,7 @@ def code_of_the_docs(begins: str) -> list[str]:
     return [block for block in blocks if block.startswith(begins)]
 
 
+@pytest.mark.long
 def test_the_docs_alone_lead_to_a_report(tmp_path: Path) -> None:
     port = free_port()
     # what a reader replaces: addresses, and the drives, of which this machine has none

@@ -129,6 +129,7 @@ def test_slurm_tests_each_drive_of_an_array(place: Path) -> None:
     assert len(list((place / "out").glob("*/*/recording.json"))) == len(DRIVES)
 
 
+@pytest.mark.long
 def test_the_playbook_tests_all_drives_and_collects(place: Path) -> None:
     host = {"ansible_connection": "local", "drives": [{"on": one} for one in DRIVES]}
     host["ansible_python_interpreter"] = sys.executable

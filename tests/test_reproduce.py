@@ -154,7 +154,7 @@ def test_a_row_is_what_analyze_finds_in_the_recording_that_is_kept(cell: Path) -
         assert row["ok"] == is_within
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_drive_file_stands_in_for_the_drive_of_its_model_and_gives_the_same_again(
     cell: Path, drives: dict[str, catalog.Drive]
 ) -> None:

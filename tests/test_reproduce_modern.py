@@ -133,7 +133,7 @@ def test_an_idle_temperature_is_that_of_the_pause_before_a_step(tmp_path: Path) 
     assert idle["role"] == "predicted"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_drive_left_out_is_predicted_without_what_was_fitted_to_it(tmp_path: Path) -> None:
     words = ("--only", "sn580_1t.cache")
     (fitted,) = rows_of(*words, cwd=tmp_path)

@@ -27,6 +27,7 @@ from heatsoak.recording.meta import EVENTS, JOURNAL, META, PARQUET, RESERVE
 from loop_drive import attached
 from made_recording import remake
 from needs import needs
+from rest_long import rest_long
 from started import small_disk
 from waiting import until
 
@@ -77,7 +78,7 @@ def files_of(directory: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in directory.iterdir() if path.is_file()}
 
 
-@pytest.mark.parametrize("by_a_signal", [False, True])
+@pytest.mark.parametrize("by_a_signal", rest_long([False, True], every=2))
 def test_a_run_that_was_ended_in_any_way_is_resumed(
     bench: Path, by_a_signal: bool, request: pytest.FixtureRequest
 ) -> None:
@@ -153,7 +154,7 @@ rate = "50m"
         # the precondition is cut: it begins on a purged drive again
         ("fill", ["purge", "fill", "pause", "first", "rest", "second"]),
         # what was written is not undone, and the step before is whole
-        ("second", ["rest", "second"]),
+        pytest.param("second", ["rest", "second"], marks=pytest.mark.long),
     ],
 )
 def test_what_prepared_the_interrupted_step_is_repeated(
@@ -178,6 +179,7 @@ def test_what_prepared_the_interrupted_step_is_repeated(
     assert used[0].t_s < gone_on < used[1].t_s
 
 
+@pytest.mark.long
 def test_rounds_resume_with_the_round_that_was_interrupted(bench: Path) -> None:
     cut_in(bench, "again/2")
     assert resume_here(bench).returncode == 0
@@ -190,6 +192,7 @@ def test_rounds_resume_with_the_round_that_was_interrupted(bench: Path) -> None:
     assert end.data["rounds"] == 2
 
 
+@pytest.mark.long
 def test_a_resumed_run_can_be_interrupted_and_resumed_again(bench: Path) -> None:
     cut_in(bench, "read")
     with begin(bench, "--resume", env=own_locks(bench)) as run:

@@ -109,7 +109,7 @@ def test_exit_code_1_says_that_too_few_points_keep_full_speed(tmp_path: Path) ->
         assert heatsoak_here(*words, cwd=tmp_path).returncode == code
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_exact_engine_is_run_on_a_sample_or_on_all(tmp_path: Path) -> None:
     grid = GRID.replace("steps = 5", "steps = 3")
     sampled = swept(grid, "--sample", "4", cwd=tmp_path)
@@ -170,7 +170,7 @@ def test_processes_write_the_same_bytes_as_one_and_another_seed_others(tmp_path:
     assert not set(other) & {name for name in one if name.endswith("parquet")}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_dask_cluster_writes_the_same_bytes_on_workers_with_enough_memory(tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")
     few = ("--sample", "1", "--draws", "4")

@@ -61,7 +61,7 @@ def test_a_disk_that_fills_up_under_load_ends_the_run_which_can_be_resumed(
     assert run.recording.samples().height > kept
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_disk_without_room_for_the_end_keeps_all_and_the_end_is_made_up_for(
     tmp_path: Path, disk: Path
 ) -> None:

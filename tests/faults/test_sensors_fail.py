@@ -103,6 +103,7 @@ def test_a_drive_at_its_limit_ends_the_run_as_before(run: Started, drive: Drive)
     assert run.status == "failed"
 
 
+@pytest.mark.long
 def test_a_node_that_comes_back_is_found_again_and_one_that_never_answers_loses_only_its_column(
     run: Started, drive: Drive
 ) -> None:

@@ -14,6 +14,7 @@ from command import complaint, done_here, heatsoak, heatsoak_here, json_here
 from heatsoak.heat import cpus_to_load
 from heatsoak.recording import Recording
 from needs import needs
+from rest_long import rest_long
 from started import Started, started
 from waiting import below, until
 
@@ -91,7 +92,9 @@ def test_a_heater_that_dies_is_reported_and_the_run_continues(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("by", ["SIGINT", "SIGTERM", "SIGKILL", "the end of its load"])
+@pytest.mark.parametrize(
+    "by", rest_long(["SIGINT", "SIGTERM", "SIGKILL", "the end of its load"], every=2)
+)
 def test_heat_ends_with_a_run_that_is_ended_or_fails(by: str, tmp_path: Path) -> None:
     with running(tmp_path, CPU) as run:
         heaters(run)

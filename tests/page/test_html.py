@@ -100,7 +100,7 @@ def test_without_scripts_the_page_still_says_its_verdict(hostile: tuple[Page, st
     assert page.headline.text.split(".")[0] in text
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_day_and_a_shelf_of_recordings_still_make_a_file_that_can_be_mailed() -> None:
     day = np.full(864_000, 2000.0)
     day[500_000] = 1.0
