@@ -138,7 +138,7 @@ def made(system: System, small_drive: Path, tmp_path_factory: pytest.TempPathFac
             recording = Recording.open(directory / name)
             assert recording.meta.status == "finished"
             assert recording.changes is None
-            assert not [path for path in recording.path.iterdir() if "partial" in path.name]
+            assert not [path for path in recording.path.iterdir() if ".heatsoak-" in path.name]
 
     return made_once(tmp_path_factory, f"made-on-{system.name}", make)
 

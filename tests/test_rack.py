@@ -412,7 +412,7 @@ def test_a_run_waits_for_its_hosts_and_begins_where_a_killed_one_had_begun_to(
         listed = rack.list_drives({"b1": [drives[0]], "b2": [drives[1]]})
         # killed while it wrote for the first time what it was asked for
         (tmp_path / "out").mkdir()
-        (tmp_path / "out" / "rack.json.partial").write_text('{"run": ')
+        (tmp_path / "out" / f".heatsoak-{0:032x}").write_text('{"run": ')
         words = ("once.toml", "--drives", listed, "-o", "out", "--wait", "200s")
         rack.hosts[1].worker.end()
         with started_run(rack, *words) as following:

@@ -18,7 +18,8 @@ LETTER = 4.0
 
 def texts(recordings: Sequence[Recording], path: Path) -> list[tuple[str, float, float]]:
     """What is written in a picture of them, and where it begins."""
-    draw(page_of(recordings), path / "x.svg", "svg")
+    with (path / "x.svg").open("wb") as file:
+        draw(page_of(recordings), file, "svg")
     found = re.findall(
         r"<!-- (.*?) -->\s*<g[^>]*?transform=\"translate\(([\d.]+) ([\d.]+)\)",
         (path / "x.svg").read_text("utf-8"),

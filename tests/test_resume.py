@@ -271,7 +271,7 @@ def test_reopening_that_is_killed_at_any_moment_comes_to_the_same(
     # only the samples were put in place; then the power went
     half = shutil.copytree(cut / "r", tmp_path / "half")
     shutil.copy(whole / JOURNAL, half / JOURNAL)
-    (half / (EVENTS + ".partial")).write_bytes(b'{"t_s"')
+    (half / f".heatsoak-{0:032x}").write_bytes(b'{"t_s"')
     reopen(Recording.open(half), since)
     assert Recording.open(half).samples().equals(Recording.open(whole).samples())
     assert (half / EVENTS).read_bytes() == (whole / EVENTS).read_bytes()

@@ -143,6 +143,58 @@ def test_who_takes_many_names_of_a_module_takes_the_module() -> None:
     assert not many, "take the module, as in `from heatsoak import words`"
 
 
+#: The door for what is written, and what runs alone, without heatsoak.
+DOORS = {"python/heatsoak/writing.py"}
+#: Makers of files and copies that follow links, or replace what is there.
+MAKERS = {"write_text", "write_bytes", "copy", "copy2", "copyfile", "copytree", "touch", "savetxt"}
+
+
+def opens_to_write(call: ast.Call) -> bool:
+    """Whether a call makes or changes a file by its path."""
+    function = call.func
+    name = function.attr if isinstance(function, ast.Attribute) else ast.unparse(function)
+    owner = ast.unparse(function.value) if isinstance(function, ast.Attribute) else ""
+    if name in MAKERS:
+        return name not in ("copy", "copy2") or owner == "shutil"
+    words = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if name == "open" and owner == "os":
+        return "O_CREAT" in ast.unparse(call)
+    modes = [word.value for word in words if isinstance(word, ast.Constant)]
+    return name == "open" and any(
+        isinstance(mode, str) and len(mode) < 5 and set(mode) & set("wxa+") for mode in modes
+    )
+
+
+def test_nothing_is_written_but_through_one_door() -> None:
+    found = [
+        f"{name}:{node.lineno}: {ast.unparse(node)[:60]}"
+        for path in _sources("python/heatsoak")
+        if (name := path.relative_to(ROOT).as_posix()) not in DOORS
+        for node in ast.walk(SHAPE.tree_of(path))
+        if isinstance(node, ast.Call) and opens_to_write(node)
+    ]
+    assert not found, "\n".join(["these write without heatsoak.writing:", *found])
+
+
+@pytest.mark.parametrize(
+    ("code", "writes"),
+    [
+        ("path.open('wb')", True),
+        ("open(path, mode='a')", True),
+        ("path.write_text('x')", True),
+        ("os.open(path, os.O_RDWR | os.O_CREAT)", True),
+        ("shutil.copytree(a, b)", True),
+        ("path.open('rb')", False),
+        ("os.open(path, os.O_RDONLY)", False),
+        ("known.copy()", False),
+    ],
+)
+def test_what_writes_is_told_from_what_reads(code: str, writes: bool) -> None:
+    call = ast.parse(code, mode="eval").body
+    assert isinstance(call, ast.Call)
+    assert opens_to_write(call) is writes
+
+
 def test_no_function_is_longer_than_a_page() -> None:
     long = [
         f"{path.relative_to(ROOT)}:{node.lineno}: {node.name} has {length} lines"

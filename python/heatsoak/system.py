@@ -118,14 +118,18 @@ def _lock_on_windows(file: int, *, wait: bool) -> None:
         time.sleep(_BETWEEN_S)
 
 
-def replace(path: Path, target: Path) -> None:
-    """Move a file to `target`, in place of what is there; raises OSError."""
-    _when_free(lambda: path.replace(target))
+def replace(path: str | Path, target: str | Path, at: int | None = None) -> None:
+    """Move a file to `target`, in place of what is there; raises OSError.
+
+    Names are relative to the directory that is open `at` a descriptor, if one is given.
+    """
+    _when_free(lambda: os.replace(path, target, src_dir_fd=at, dst_dir_fd=at))
 
 
-def remove(path: Path) -> None:
-    """Remove a file if it is there; raises OSError."""
-    _when_free(lambda: path.unlink(missing_ok=True))
+def remove(path: str | Path, at: int | None = None) -> None:
+    """Remove a file if it is there; raises OSError. `at` is as for :func:`replace`."""
+    with suppress(FileNotFoundError):
+        _when_free(lambda: os.unlink(path, dir_fd=at))
 
 
 def _when_free(change: Callable[[], object]) -> None:
@@ -138,17 +142,6 @@ def _when_free(change: Callable[[], object]) -> None:
         else:
             return
         time.sleep(_BETWEEN_S)
-
-
-def sync_directory(directory: Path) -> None:
-    """Sync the names in a directory to disk; Windows can only sync files. Raises OSError."""
-    if IS_WINDOWS:
-        return
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def allocate(file: int, size: int) -> bool:

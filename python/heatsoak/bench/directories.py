@@ -4,10 +4,10 @@ import time
 from itertools import count
 from pathlib import Path
 
-from heatsoak import errors, recording, system
+from heatsoak import errors, recording, system, writing
 from heatsoak.files import free_path
 from heatsoak.protocol import ROLES
-from heatsoak.recording.meta import EVENTS, JOURNAL, PARQUET, PARTIAL, RESERVE
+from heatsoak.recording.meta import EVENTS, JOURNAL, PARQUET, RESERVE
 from heatsoak.target import Note
 
 #: Where recordings are made whose place was not named.
@@ -16,7 +16,7 @@ PARENT = Path("recordings")
 _FILES = (recording.META, JOURNAL, EVENTS, PARQUET, RESERVE)
 #: What a run that is killed at once leaves: nothing in the first ones.
 _EMPTY = (JOURNAL, EVENTS)
-_BEFORE = (*_EMPTY, recording.META + PARTIAL, RESERVE)
+_BEFORE = (*_EMPTY, RESERVE)
 
 
 def default_directory(name: str) -> Path:
@@ -30,7 +30,7 @@ def started_in(directory: Path) -> recording.Recording | None:
     Raises UsageError where something else is there, or it cannot be made, RefusedError where it is
     still being written.
     """
-    recording.require_creatable(directory)
+    writing.require_creatable(directory)
     if recording.is_being_written(directory):
         raise errors.RefusedError(
             f"{directory}: another run is recording there: wait for it, or end it, before --resume"
@@ -61,8 +61,7 @@ def clear(directory: Path) -> None:
     """Remove what a recording is made of, so that it can be made again from the start."""
     # what says that it is one goes last: killed in between, it is one still
     for name in reversed(_FILES):
-        for path in (directory / (name + PARTIAL), directory / name):
-            system.remove(path)
+        system.remove(directory / name)
 
 
 def require_copy(directory: Path) -> None:

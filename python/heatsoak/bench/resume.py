@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import polars as pl
 
-from heatsoak import system
+from heatsoak import system, writing
 from heatsoak.bench.interruptions import passed_since
 from heatsoak.bench.probes import RATES
 from heatsoak.errors import UsageError
@@ -323,14 +322,12 @@ def reopen(recording: Recording, since: int | None) -> tuple[Recording, int]:
     attempt = 1 + max(attempts, default=0)
     tail = [] if since is None else events[since:]
     kept = events[: len(events) - len(tail)]
-    with files.reporting_write_errors(recording.path):
-        with ExitStack() as replaced:
+    with writing.reporting_write_errors(recording.path):
+        with writing.Directory(recording.path) as place, ExitStack() as replaced:
             if tail:
                 lines = _lines([*kept, *_renamed(tail, attempt)])
-                replaced.enter_context(
-                    files.replace_atomically(recording.path / EVENTS)
-                ).write_bytes(lines)
-            journal = replaced.enter_context(files.replace_atomically(recording.path / JOURNAL))
+                replaced.enter_context(place.writing(EVENTS)).write(lines)
+            journal = replaced.enter_context(place.writing(JOURNAL))
             _write_samples(recording, tail, attempt, journal)
             # all that takes room is written: from here on its files differ, until it has ended
             files.write_meta(recording.path, recording.meta.model_copy(update=files.NO_CHECKSUMS))
@@ -339,7 +336,9 @@ def reopen(recording: Recording, since: int | None) -> tuple[Recording, int]:
     return Recording.open(recording.path), attempt
 
 
-def _write_samples(recording: Recording, tail: list[Event], attempt: int, path: Path) -> None:
+def _write_samples(
+    recording: Recording, tail: list[Event], attempt: int, journal: IO[bytes]
+) -> None:
     frame = recording.scan()
     if tail:
         names = sorted({event.step for event in tail if event.step and not is_attempt(event.step)})
@@ -347,8 +346,7 @@ def _write_samples(recording: Recording, tail: list[Event], attempt: int, path: 
         is_of_tail = pl.col("step").is_in(names)
         renamed = pl.format(f"{{}}~{attempt}", pl.col("step"))
         frame = frame.with_columns(step=pl.when(is_of_tail).then(renamed).otherwise("step"))
-    with path.open("wb") as file:
-        frame.sink_ndjson(file)
+    frame.sink_ndjson(journal)
 
 
 def _lines(events: list[Event]) -> bytes:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
-from heatsoak import errors
+from heatsoak import errors, writing
 from heatsoak.bench import by_hand, copying, directories, progress
 from heatsoak.bench.conductor import Conductor
 from heatsoak.bench.fleet import WORKERS, Fleet
@@ -31,7 +31,7 @@ from heatsoak.bench.recorder import Side
 from heatsoak.bench.resume import Past, require_same_run
 from heatsoak.bench.rows import PlannedRow, planned_row
 from heatsoak.protocol import Conditions, Protocol
-from heatsoak.recording import META, CopyPart, Recording, require_new
+from heatsoak.recording import META, CopyPart, Recording
 from heatsoak.recording.meta import RAW
 from heatsoak.sensor import Roots, hwmon
 from heatsoak.target import Note, Place, Target, hctm
@@ -254,7 +254,7 @@ class Session:
         places = [part.place for run in todo for part in run.parts]
         with drives_held(places, self.roots, purpose):
             if not resume:
-                require_new(directory, ", or continue what was started there with --resume")
+                writing.require_new(directory, ", or continue what was started there with --resume")
             if todo:
                 for wanted in {self.options.thresholds.in_run(run.conditions) for run in todo}:
                     check_thresholds(self.place, wanted, self.roots)

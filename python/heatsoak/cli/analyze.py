@@ -154,7 +154,7 @@ def report_command(
     )
     with common.progress_bar(stays=False) if shown is not None else nullcontext() as progress:
         written = files.write_report(
-            recordings, findings, output, replace(wanted, progress=progress)
+            recordings, findings, output, replace(wanted, progress=progress), force=force
         )
     common.show(asdict(written), output_format, lines)
     return opened.exit_code(limits.exit_code(findings))
@@ -186,7 +186,8 @@ def _of_sweep(path: Path, output: Path, title: str | None, *, force: bool) -> "R
     from heatsoak.sweep import FinishedSweep
 
     check_sweep(output, force=force)
-    return write_sweep(FinishedSweep.load(path), output, title and utf8_text(title))
+    found = FinishedSweep.load(path)
+    return write_sweep(found, output, title and utf8_text(title), force=force)
 
 
 def _loaded(path: Path) -> "Twin":

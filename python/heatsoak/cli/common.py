@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hin
 
 import typer
 
-from heatsoak import output, units
+from heatsoak import output, units, writing
 from heatsoak.cli import completion
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.words import duration_text, number_text, percent_text
@@ -440,9 +440,7 @@ def print_help_alone(context: typer.Context) -> None:
 
 def write_json(document: Any, path: Path) -> None:
     """Write one JSON document, creating its directory; raises ToolError if that fails."""
-    from heatsoak.recording.files import write_output  # loads polars, and most need none of it
-
-    write_output(path, output.json_text(document) + "\n")
+    writing.write_output(path, output.json_text(document) + "\n", replace=True)
 
 
 @dataclass

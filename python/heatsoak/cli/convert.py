@@ -9,13 +9,13 @@ import typer
 from pydantic import BaseModel
 from rich.padding import Padding
 
-from heatsoak import words
+from heatsoak import words, writing
 from heatsoak.cli import common
 from heatsoak.errors import UsageError
 from heatsoak.exporter import ExportFormat, export
 from heatsoak.output import Console, Text
 from heatsoak.protocol import Conditions, read_labels
-from heatsoak.recording import Recording, Touched, find_recordings, require_new, save_all
+from heatsoak.recording import Recording, Touched, find_recordings, save_all
 
 
 @common.with_groups
@@ -43,7 +43,7 @@ def import_command(
     # the readers take a while to load, and every command loads this module
     from heatsoak.importer import import_files, save_with_meter
 
-    require_new(output)
+    writing.require_new(output)
     if into is not None:
         if len(files) > 1 or labels or logs.separate:
             raise UsageError("--into takes one meter's log, no labels and no --separate")

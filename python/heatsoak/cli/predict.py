@@ -9,14 +9,14 @@ from typing import Annotated, Any, TypeVar
 import typer
 from rich.table import Table
 
-from heatsoak import units, words
+from heatsoak import units, words, writing
 from heatsoak.catalog import load_drive
 from heatsoak.cli import common, completion
 from heatsoak.errors import UsageError
 from heatsoak.output import Console, Text, table_of
 from heatsoak.protocol import WorkloadStep
 from heatsoak.ranges import FITTED_LEVEL, Range
-from heatsoak.recording.files import check_free, write_output
+from heatsoak.recording.files import check_free
 from heatsoak.twin import (
     Advice,
     Cooling,
@@ -70,19 +70,20 @@ def fit_command(
     opened = read.open(paths)
     twin = fit(opened.recordings, chosen)
     if output is not None:
-        twin.save(output)
+        twin.save(output, replace=force)
     if next_run is not None:
-        _write_next(twin, next_run)
+        _write_next(twin, next_run, replace=force)
     common.show(twin, output_format, partial(print_twin, path=output, next_run=next_run))
     return opened.exit_code()
 
 
-def _write_next(twin: Twin, path: Path) -> None:
+def _write_next(twin: Twin, path: Path, *, replace: bool) -> None:
     if not twin.experiments:
         raise UsageError(f"--next {path}: no run would tell much more of this drive")
     from heatsoak.report.page.facts import protocol_toml  # predictions need no pages
 
-    write_output(path, protocol_toml(protocol_of(twin.experiments[0], twin.full_load)))
+    text = protocol_toml(protocol_of(twin.experiments[0], twin.full_load))
+    writing.write_output(path, text, replace=replace)
 
 
 _NETWORKS = {

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from heatsoak import errors, system
+from heatsoak import errors, system, writing
 from heatsoak.analysis import analyze
 from heatsoak.bench.directories import default_directory
 from heatsoak.cli import common
@@ -20,7 +20,7 @@ from heatsoak.rack.host import HostDrive, perform
 from heatsoak.rack.kept import HOME_VARIABLE
 from heatsoak.rack.metrics import RackMetrics
 from heatsoak.recording import Recording
-from heatsoak.recording.files import check_free, write_output
+from heatsoak.recording.files import check_free
 from heatsoak.units import parse_seconds
 from heatsoak.words import counted, size_text
 
@@ -63,7 +63,7 @@ def drives_command(
         check_free([output], force=force)
     found = running.drives_of_hosts(scheduler)
     if output is not None:
-        write_output(output, state.as_toml(found.hosts, found.drives))
+        writing.write_output(output, state.as_toml(found.hosts, found.drives), replace=force)
         announce(f"{output}: take out what must not be erased, and label the others")
     rows = [
         HostDrive(host=found.hosts[id_].name, **row.model_dump()).model_dump(mode="json")
@@ -277,7 +277,7 @@ def report_command(
         forbidden=fail_on,
         fail_below_mb_s=fail_below,
     )
-    written = None if output is None else write(found, rack, output)
+    written = None if output is None else write(found, rack, output, replace=force)
     common.show(found, output_format, print_rack)
     if written is not None and output_format == "text":
         common.console().print(Text(f"{output}: {size_text(written)}"), soft_wrap=True)

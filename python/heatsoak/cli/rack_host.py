@@ -12,13 +12,12 @@ from typing import Annotated
 
 import typer
 
-from heatsoak import errors
+from heatsoak import errors, writing
 from heatsoak.cli import common
 from heatsoak.output import print_json
 from heatsoak.protocol import apply_settings
 from heatsoak.rack import host, state
 from heatsoak.rack.kept import HostTest, Kept, RackTest, Status, directory_of, kept_tests
-from heatsoak.recording.files import making
 from heatsoak.recording.meta import META
 
 _POLL_S = 1.0
@@ -154,5 +153,4 @@ def _copy(recording: Path, into: Path) -> None:
         if _metas(into) == _metas(recording):
             return
         shutil.rmtree(into)  # of the attempt before, which this one continued
-    with making(into) as partial:
-        shutil.copytree(recording, partial, dirs_exist_ok=True)
+    writing.copy_tree(recording, into)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heatsoak import errors, words
+from heatsoak import errors, words, writing
 from heatsoak.analysis import Findings, analyze
 from heatsoak.bench import directories
 from heatsoak.bench.by_hand import agrees_to_lose, is_attended
@@ -20,7 +20,6 @@ from heatsoak.files import free_path
 from heatsoak.output import Console, Text, announce, print_json, table_of
 from heatsoak.protocol import load
 from heatsoak.recording import Recording
-from heatsoak.recording.files import write_output
 from heatsoak.report.findings import titled
 from heatsoak.report.page.matrix import print_matrix
 from heatsoak.target import parse_place
@@ -145,7 +144,7 @@ def demo_command(
     recordings = session.record(directory)
     findings = analyze(recordings)
     document = findings.model_dump_json(indent=1)
-    write_output(directory / "findings.json", document + "\n")
+    writing.write_output(directory / "findings.json", document + "\n", replace=True)
     out = common.console()
     if output_format == "text":
         print_matrix(recordings, findings, out)  # before the page, which takes a while

@@ -9,14 +9,14 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.table import Table
 
-from heatsoak import catalog, units, words
+from heatsoak import catalog, units, words, writing
 from heatsoak._core import Trace
 from heatsoak.analysis import traces
 from heatsoak.cli import common
 from heatsoak.errors import UsageError
 from heatsoak.files import require_file
 from heatsoak.output import Console, Text, table_of
-from heatsoak.recording.files import check_free, replacing
+from heatsoak.recording.files import check_free
 
 #: What ``--as`` takes whose name in `_core` is another.
 _CORE_NAMES = {"fio3": "iolog-v3", "fio2": "iolog-v2"}
@@ -106,9 +106,9 @@ def make_command(
     """Write a synthetic trace of a shape, to replay it or for other tools."""
     trace = _synthesize(catalog.load_trace(shape), scale, seed)
     check_free([output], force=force, inputs=[Path(shape)])
-    with replacing(output) as partial, common.progress_bar() as show:
+    with writing.output(output, replace=force) as file, common.progress_bar() as show:
         named = _CORE_NAMES.get(trace_format, trace_format)
-        trace.write(str(partial), named, progress=_progress(show, trace, shape))
+        trace.write(writing.path_to(file), named, progress=_progress(show, trace, shape))
     common.console().print(f"wrote {trace.ios:,} I/Os to {output}", soft_wrap=True)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.live import Live
 
-from heatsoak import system
+from heatsoak import system, writing
 from heatsoak.analysis import analyze
 from heatsoak.bench.directories import default_directory
 from heatsoak.cli import common, completion
@@ -15,7 +15,6 @@ from heatsoak.errors import UsageError
 from heatsoak.output import LINE_INTERVAL_S, Console, print_err
 from heatsoak.output import lines as stacked
 from heatsoak.protocol import read_labels
-from heatsoak.recording import require_new
 from heatsoak.report.steps import sentence
 from heatsoak.sensor import Roots
 from heatsoak.target import DeviceInfo
@@ -71,7 +70,7 @@ def watch_command(
 
     roots = Roots()
     directory = output or default_directory("watch")
-    require_new(directory)
+    writing.require_new(directory)
     watch = DriveWatch(
         device=_device(device, roots),
         directory=directory,

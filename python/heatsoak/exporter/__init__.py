@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
+from heatsoak import writing
 from heatsoak.errors import UsageError
 from heatsoak.exporter import names, table
 from heatsoak.exporter.fioplot import fio_files
 from heatsoak.exporter.names import ExportFormat
 from heatsoak.exporter.openmetrics import check_clocks, write_openmetrics
-from heatsoak.recording import Recording, require_creatable
-from heatsoak.recording.files import check_free, making, replacing, reporting_write_errors
+from heatsoak.recording import Recording
+from heatsoak.recording.files import check_free
 
 __all__ = ["ExportFormat", "Written", "export"]
 
@@ -69,7 +70,7 @@ def export(
         check_clocks(named)
     if to == names.STANDARD_OUTPUT:
         return [_to_standard_output(named, kind, truth=truth)]
-    require_creatable(Path(to))
+    writing.require_creatable(Path(to))
     if kind is ExportFormat.FIO_PLOT:
         return _fio_plot(named, Path(to), force=force)
     files: dict[Path, _Named] = {Path(to): named}
@@ -78,22 +79,19 @@ def export(
             Path(to) / (name + names.SUFFIXES[kind]): {name: one} for name, one in named.items()
         }
     check_free(files, force=force, makes_directories=names.is_directory(to, kind))
-    return [_to_file(part, path, kind, truth=truth) for path, part in files.items()]
-
-
-def _to_file(named: _Named, path: Path, kind: ExportFormat, *, truth: bool) -> Written:
-    with replacing(path) as partial:
-        # opened here, since polars could take a path for a URL
-        with partial.open("wb") as file:
-            rows = _write(named, file, kind, truth=truth)
-        return Written(str(path), _only(named), rows, partial.stat().st_size)
+    written = []
+    for path, part in files.items():
+        with writing.output(path, replace=force) as file:
+            rows = _write(part, file, kind, truth=truth)
+            written.append(Written(str(path), _only(part), rows, writing.size_of(file)))
+    return written
 
 
 def _to_standard_output(named: _Named, kind: ExportFormat, *, truth: bool) -> Written:
     if kind not in (ExportFormat.CSV, ExportFormat.OPENMETRICS):
         raise UsageError(f"{kind} cannot go to standard output: name a file with -o")
     out = sys.stdout.buffer
-    with reporting_write_errors("standard output"):
+    with writing.reporting_write_errors("standard output"):
         rows = _write(named, out, kind, truth=truth)
         out.flush()
     return Written(names.STANDARD_OUTPUT, _only(named), rows, 0)
@@ -122,14 +120,13 @@ def _fio_plot(named: _Named, directory: Path, *, force: bool) -> list[Written]:
     check_free(paths, force=force, makes_directories=True)
     written = []
     # a new directory is there whole or not at all
-    with nullcontext(directory) if directory.exists() else making(directory) as base:
+    with nullcontext(directory) if directory.exists() else writing.making(directory) as base:
         for name, recording in named.items():
             for file in fio_files(recording):
                 path = places[name] / file.place
-                with replacing(base / path.relative_to(directory)) as partial:
-                    with partial.open("w", encoding="utf-8", errors="replace", newline="\n") as out:
-                        out.writelines(file.text)
-                    size = partial.stat().st_size
+                with writing.output(base / path.relative_to(directory), replace=force) as out:
+                    out.writelines(line.encode("utf-8", "replace") for line in file.text)
+                    size = writing.size_of(out)
                 written.append(Written(str(path), name, file.rows, size, file.notes))
     return written
 

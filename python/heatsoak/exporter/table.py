@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import IO, Any
 
 import polars as pl
@@ -118,11 +117,9 @@ def count_rows(recordings: Sequence[Recording]) -> int:
     return sum(int(one.scan(["t_s"]).select(pl.len()).collect().item()) for one in recordings)
 
 
-def write_spreadsheet(table: pl.DataFrame, partial: Path) -> None:
+def write_spreadsheet(table: pl.DataFrame, file: IO[bytes]) -> None:
     """Write a table as CSV: commas, UTF-8, empty cells for missing values, text as text."""
-    shown = for_spreadsheets(table.lazy()).collect()
-    with partial.open("wb") as file:  # polars takes a path that looks like a URL for one
-        shown.write_csv(file)
+    for_spreadsheets(table.lazy()).collect().write_csv(file)
 
 
 def for_spreadsheets(frame: pl.LazyFrame) -> pl.LazyFrame:

@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+from heatsoak import writing
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.heat import keeper
 from heatsoak.tools import environment, which
@@ -110,23 +111,29 @@ class ProcessHeater:
 
     def start(self) -> None:
         """Start it; raises ToolError if it ends immediately."""
-        self.log.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            log = writing.numbered_file(self.log)
+        except OSError as error:
+            raise writing.write_error(self.log, error) from error
+        self.log = Path(log.name)
         wanted = {
             # if the keeper is killed, the kernel kills the command too
             "command": [self._setpriv, "--pdeathsig", "KILL", "--", *self.command],
-            "log": str(self.log.absolute()),
+            "log": log.fileno(),
             "busy_pct": self._busy_pct,
             "directory": None if self._directory is None else str(self._directory),
         }
         # keeper.py needs nothing but the standard library: neither packages nor the environment
-        self._keeper = subprocess.Popen(
-            [sys.executable, "-I", "-S", keeper.__file__, json.dumps(wanted)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=None if self._is_users else environment(),
-            start_new_session=True,  # Ctrl-C must only reach us
-        )
+        with log:
+            self._keeper = subprocess.Popen(
+                [sys.executable, "-I", "-S", keeper.__file__, json.dumps(wanted)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=None if self._is_users else environment(),
+                start_new_session=True,  # Ctrl-C must only reach us
+                pass_fds=[log.fileno()],
+            )
         with suppress(subprocess.TimeoutExpired):
             self._keeper.wait(_START_S)
         why = self.why_ended()

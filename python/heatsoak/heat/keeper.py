@@ -34,8 +34,9 @@ _TICK_S = 1.0
 class OutputLog:
     """A file with the newest output."""
 
-    def __init__(self, path: str) -> None:
-        self._file = open(path, "w+b", buffering=0)  # noqa: SIM115, PTH123 -- for our whole life
+    def __init__(self, descriptor: int) -> None:
+        os.set_inheritable(descriptor, False)  # it is not the command's
+        self._file = os.fdopen(descriptor, "r+b", buffering=0)
 
     def append(self, piece: bytes) -> None:
         """Append, dropping the older half of a file that is too long; lost if the disk is full."""

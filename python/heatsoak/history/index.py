@@ -17,16 +17,15 @@ from typing import IO, Any
 import polars as pl
 
 import heatsoak
-from heatsoak import analysis, output, protocol, system
+from heatsoak import analysis, output, protocol, system, writing
 from heatsoak.analysis.course import end_of
 from heatsoak.analysis.judge import read_and_judge
 from heatsoak.analysis.likeness import load_key
 from heatsoak.analysis.view import RecordingView, StepView
 from heatsoak.errors import UsageError
 from heatsoak.importer import divided
-from heatsoak.recording import META, Recording, is_being_written, require_writable
+from heatsoak.recording import META, Recording, is_being_written
 from heatsoak.recording.columns import throttle_counters
-from heatsoak.recording.files import replacing
 from heatsoak.recording.meta import EVENTS, JOURNAL, PARQUET
 
 #: The columns of the index. `path` is relative to the directory that is indexed; `stamp` tells
@@ -215,7 +214,8 @@ def update(
     changed = [name for name in found if before.get(name) != (stamps[name], _VERSION)]
     gone = before.keys() - found.keys()
     if changed or gone:
-        require_writable(index.parent, index)
+        writing.require_regular(index)
+        writing.require_writable(index.parent, index)
     done = Updated(judged=0, known=len(found) - len(changed))
     rows: list[dict[str, Any]] = []
     lost = set(gone)
@@ -315,22 +315,13 @@ def _judged(place: Path) -> list[dict[str, Any]] | None:
 def _merge(index: Path, rows: Sequence[Mapping[str, Any]], lost: set[str]) -> None:
     """Add rows to the index as it is now, in place of those of the same recordings."""
     new = pl.DataFrame(rows, schema=SCHEMA)
-    with _locked(index):
-        if index.exists():
-            held = read_index(index)
-            out = pl.concat([new["path"].unique(), pl.Series("path", list(lost), dtype=pl.String)])
-            new = pl.concat([held.join(out.to_frame(), on="path", how="anti"), new])
-        with replacing(index) as partial, partial.open("wb") as file:
-            new.sort("drive", "workload", "started_unix_s").write_parquet(file)
-
-
-@contextmanager
-def _locked(index: Path) -> Iterator[None]:
-    """Keep other processes from replacing the index meanwhile."""
     index.parent.mkdir(parents=True, exist_ok=True)
-    lock = os.open(index.with_name(f".{index.name}.lock"), os.O_RDWR | os.O_CREAT, 0o666)
-    try:
-        system.lock(lock, wait=True)
-        yield
-    finally:
-        os.close(lock)
+    lock = f".{index.name}.lock"  # keeps other processes from replacing the index meanwhile
+    with writing.Directory(index.parent) as place, place.append(lock) as held:
+        system.lock(held.fileno(), wait=True)
+        if index.exists():
+            kept = read_index(index)
+            out = pl.concat([new["path"].unique(), pl.Series("path", list(lost), dtype=pl.String)])
+            new = pl.concat([kept.join(out.to_frame(), on="path", how="anti"), new])
+        with writing.output(index, replace=True) as file:
+            new.sort("drive", "workload", "started_unix_s").write_parquet(file)

@@ -1,12 +1,12 @@
 """An external meter's log laid beside a recording: its power becomes the recording's own."""
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
+from heatsoak import writing
 from heatsoak.errors import UsageError
 from heatsoak.importer import join
 from heatsoak.importer.api import read
@@ -88,7 +88,7 @@ def save_with_meter(
     assert isinstance(joined, InMemoryRecording)
     (saved,) = save_all([joined], directory)
     if (raw := found[0].path / RAW).is_dir():
-        shutil.copytree(raw, directory / RAW, dirs_exist_ok=True)
+        writing.copy_tree(raw, directory / RAW)
     return saved
 
 

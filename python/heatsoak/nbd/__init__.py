@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from heatsoak import writing
 from heatsoak.catalog import Drive, Enclosure
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.output import announce
-from heatsoak.recording.files import made, reporting_write_errors
 from heatsoak.target.simulated import stated_limits_c
 from heatsoak.tools import environment, find_tool
 from heatsoak.units import MB
@@ -108,7 +108,7 @@ def write_tree(directory: Path, export: Export) -> dict[str, Path]:
     """
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise UsageError(f"{directory}: already exists: name a new directory with --sensors")
-    with reporting_write_errors(directory), made(directory):
+    with writing.reporting_write_errors(directory), writing.made(directory):
         try:
             return _write(directory / "sys", export)
         except OSError:
@@ -150,8 +150,10 @@ def _limits(export: Export) -> dict[str, str]:
 
 
 def _fill(directory: Path, values: dict[str, str]) -> None:
-    for name, value in values.items():
-        (directory / name).write_text(f"{value}\n", "ascii")
+    with writing.Directory(directory) as place:
+        for name, value in values.items():
+            with place.new(name) as file:
+                file.write(f"{value}\n".encode())
 
 
 #: The file in the sensors' directory with the drive's true state, ten lines a second.

@@ -24,7 +24,7 @@ from uuid import uuid4
 from pydantic import BaseModel, ConfigDict
 
 import heatsoak
-from heatsoak import errors, system
+from heatsoak import errors, system, writing
 from heatsoak.bench.recorder import add_moved, nothing_moved
 from heatsoak.bench.rows import PlannedRow
 from heatsoak.bench.session import DriveOptions, Session, plan_session
@@ -99,15 +99,12 @@ def describe() -> Host:
     path = home() / "id"
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # linked into place: of two that make it at once, one does
-        ours = path.with_name(f"id.{uuid4().hex}")
-        ours.write_text(uuid4().hex, "ascii")
-        try:
-            os.link(ours, path)
-        except FileExistsError:
-            pass
-        finally:
-            ours.unlink()
+        with (
+            writing.Directory(path.parent) as place,
+            suppress(FileExistsError),  # of two that make it at once, one does
+            place.writing(path.name, replace=False) as file,
+        ):
+            file.write(uuid4().hex.encode())
         id_ = path.read_text("ascii")
     except OSError as error:
         raise errors.ToolError(f"{path}: cannot be written: {error.strerror}") from error
@@ -307,7 +304,7 @@ def _spawn(kept: Kept, unit: str, attempt: int) -> bool:
         command = [*transient_unit(unit, output), *test]
     else:
         command = [find_tool("setsid", "util-linux"), "--fork", *test]
-    with output.open("ab") as file:
+    with writing.Directory(kept.directory) as place, place.append(output.name) as file:
         done = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,

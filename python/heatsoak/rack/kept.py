@@ -25,9 +25,8 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from heatsoak import errors, system
+from heatsoak import errors, writing
 from heatsoak.protocol import Protocol
-from heatsoak.recording import files
 from heatsoak.target.undo import lock, state_directory
 
 #: Environment variable for another directory to keep tests in.
@@ -202,12 +201,8 @@ class Kept:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Wait until nobody else looks what is here before writing it."""
-        descriptor = os.open(self.directory, os.O_RDONLY)
-        try:
-            system.lock(descriptor, wait=True)
+        with writing.Directory(self.directory) as place, place.held(wait=True):
             yield
-        finally:
-            os.close(descriptor)
 
     def read(self, model: type[_Model], what: str, attempt: int) -> _Model | None:
         """Return what is written of `what`; None if nothing is."""
@@ -216,7 +211,7 @@ class Kept:
     @contextmanager
     def locked(self) -> Iterator[bool]:
         """Hold the lock of a test's process; yields False if another has it."""
-        with (self.directory / "lock").open("ab", buffering=0) as file:
+        with writing.Directory(self.directory) as place, place.append("lock") as file:
             try:
                 lock(file.fileno())
             except BlockingIOError:
@@ -246,13 +241,13 @@ class Kept:
     @contextmanager
     def room_for_the_end(self) -> Iterator[None]:
         """Keep some of the disk free, which may be full when the test ends."""
-        path = self.directory / "reserve"
-        with files.reporting_write_errors(path):
-            files.reserve(path)
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
+        with writing.Directory(self.directory) as place:
+            with writing.reporting_write_errors(self.directory):
+                place.reserve("reserve")
+            try:
+                yield
+            finally:
+                place.remove("reserve")
 
     def newest_attempt(self) -> int:
         """Return the number of the last attempt; 1 where there is none yet."""
@@ -289,8 +284,8 @@ class Kept:
 
 def write(path: Path, model: BaseModel) -> None:
     """Write a model so that it is there, whole, whatever happens from now on."""
-    with files.reporting_write_errors(path), files.replace_atomically(path) as partial:
-        partial.write_text(model.model_dump_json(), "utf-8")
+    with writing.reporting_write_errors(path):
+        writing.replace_file(path, model.model_dump_json().encode())
 
 
 def _read(model: type[_Model], path: Path) -> _Model | None:

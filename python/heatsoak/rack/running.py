@@ -8,20 +8,18 @@ import asyncio
 import hashlib
 import shutil
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from heatsoak import errors, system
+from heatsoak import errors, writing
 from heatsoak.protocol import Protocol, apply_settings, label_text
 from heatsoak.rack import host, state
 from heatsoak.rack.hosts import Hosts, NoAnswerError
 from heatsoak.rack.kept import ENDS, RackTest, Status, write
-from heatsoak.recording import require_new
-from heatsoak.recording.files import made, require_creatable, require_writable
-from heatsoak.recording.meta import META, PARTIAL
+from heatsoak.recording.meta import META
 from heatsoak.target.device import DriveRow
 from heatsoak.words import duration_text
 
@@ -29,7 +27,6 @@ from heatsoak.words import duration_text
 _LEAD_S = 3.0
 _POLL_S = 1.0
 #: In the output directory, locked by the command that follows the run.
-_LOCK = "rack.lock"
 _Found = TypeVar("_Found")
 
 
@@ -123,29 +120,21 @@ def _only_one(directory: Path) -> Iterator[None]:
 
     Raises UsageError if another command does, or for a directory of anything else.
     """
-    leftovers = {_LOCK, state.NAME + PARTIAL}  # of a command that was killed while it began
-    if not (directory / state.NAME).exists() and not _names_in(directory) <= leftovers:
-        require_new(directory)
-    require_creatable(directory)
-    require_writable(directory)
-    with made(directory), (directory / _LOCK).open("ab") as file:
+    if directory.is_dir():
+        with writing.Directory(directory) as place:
+            place.sweep()  # of a command that was killed while it began
+    if (directory / state.NAME).exists():
+        writing.require_writable(directory)
+    else:
+        writing.require_new(directory)
+    with writing.made(directory), writing.Directory(directory) as place, ExitStack() as held:
         try:
-            system.lock(file.fileno())
+            held.enter_context(place.held(wait=False))
         except BlockingIOError:
             raise errors.UsageError(
                 f"{directory}: another command follows this run: wait for it, or end that one first"
             ) from None
-        (directory / (state.NAME + PARTIAL)).unlink(missing_ok=True)
-        try:
-            yield
-        finally:
-            if not (directory / state.NAME).exists():
-                with suppress(OSError):  # Windows removes no file that is open
-                    (directory / _LOCK).unlink()
-
-
-def _names_in(directory: Path) -> set[str]:
-    return {path.name for path in directory.iterdir()} if directory.is_dir() else set()
+        yield
 
 
 async def _patiently(asked: RackRequest, ask: Callable[[], Awaitable[_Found]]) -> _Found:
@@ -341,7 +330,7 @@ class _Following:
         for file in files:
             path = partial / _relative(file.path)
             path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("ab") as kept:
+            with writing.Directory(path.parent) as place, place.append(path.name) as kept:
                 while kept.tell() < file.bytes:
                     words = (run, row.name, file.path, kept.tell())
                     block = await self._hosts.call(host_id, host.read, *words)

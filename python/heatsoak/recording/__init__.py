@@ -5,7 +5,6 @@ running and `samples.parquet` afterwards, `events.jsonl`, and `raw/` with fio's 
 """
 
 from heatsoak.recording.columns import dtype_of, schema_of
-from heatsoak.recording.files import require_creatable, require_new, require_writable
 from heatsoak.recording.meta import (
     HEALTH,
     IN_ORDER_ONLY,
@@ -43,9 +42,6 @@ __all__ = [
     "dtype_of",
     "find_recordings",
     "is_being_written",
-    "require_creatable",
-    "require_new",
-    "require_writable",
     "save_all",
     "schema_of",
     "step_of_attempt",

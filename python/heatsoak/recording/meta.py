@@ -18,8 +18,6 @@ EVENTS = "events.jsonl"
 RAW = "raw"
 #: Disk space reserved during recording, for the final status when the disk is full.
 RESERVE = "reserve"
-#: Suffix of a file while it is written, before it replaces the final one.
-PARTIAL = ".partial"
 
 
 Status = Literal["running", "finished", "interrupted", "failed"]

@@ -13,6 +13,7 @@ from pathlib import Path
 import polars as pl
 from pydantic import ValidationError
 
+from heatsoak import writing
 from heatsoak.errors import ChangedError, UsageError
 from heatsoak.files import read_regular, require_file
 from heatsoak.output import utf8_text
@@ -374,8 +375,8 @@ class InMemoryRecording(Recording):
     def save(self, directory: Path) -> Recording:
         """Write it to `directory`, which must be new or empty, and return what was written."""
         meta = self.meta.model_copy(update={"status": "running"})
-        files.require_new(directory)
-        with files.making(directory) as partial, writer.RecordingWriter(partial, meta) as to:
+        writing.require_new(directory)
+        with writing.making(directory) as partial, writer.RecordingWriter(partial, meta) as to:
             to.append(self._samples)
             for event in self._events:
                 to.event(event)
@@ -388,12 +389,12 @@ def save_all(held: Sequence[InMemoryRecording], directory: Path) -> list[Recordi
 
     Raises UsageError if `directory` is not empty or cannot be created.
     """
-    files.require_new(directory)
+    writing.require_new(directory)
     if len(held) == 1:
         return [held[0].save(directory)]
     width = len(str(len(held)))
     names = [f"{number:0{width}d}-{_slug(one)}" for number, one in enumerate(held, 1)]
-    with files.making(directory) as partial:
+    with writing.making(directory) as partial:
         for recording, name in zip(held, names, strict=True):
             recording.save(partial / name)
     return [Recording.open(directory / name) for name in names]

@@ -15,7 +15,7 @@ from typing import Any, TypeGuard
 
 import polars as pl
 
-from heatsoak import system
+from heatsoak import system, writing
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.files import open_regular
 from heatsoak.recording import files
@@ -161,16 +161,21 @@ class RecordingWriter:
         self._schema = schema_of(meta.columns)
         self._lock = threading.Lock()
         self._closed = threading.Event()
-        files.require_creatable(directory)
-        with files.reporting_write_errors(directory), files.made(directory), ExitStack() as undo:
+        writing.require_creatable(directory)
+        with (
+            writing.reporting_write_errors(directory),
+            writing.made(directory),
+            writing.Directory(directory) as place,
+            ExitStack() as undo,
+        ):
             if not resumed and any(directory.iterdir()):
                 raise UsageError(f"{directory}: is not empty: name a new directory with -o")
             # recording.json comes last: where it exists, the recording is complete
-            self._journal: FileIO = (directory / JOURNAL).open("ab", buffering=0)
-            self._events: FileIO = (directory / EVENTS).open("ab", buffering=0)
+            self._journal: FileIO = place.append(JOURNAL)
+            self._events: FileIO = place.append(EVENTS)
             if lock_events(self._events) and not resumed:
                 undo.callback(self._remove_begun)
-            files.reserve(directory / RESERVE)
+            place.reserve(RESERVE)
             self._write_meta()
             undo.pop_all()
         self._syncer = threading.Thread(target=self._sync_forever, name="journal-sync", daemon=True)
@@ -224,7 +229,7 @@ class RecordingWriter:
         `recording.json` are written together with the status. Raises ToolError if the disk is full:
         then the journal stays, and can be read just like Parquet.
         """
-        with system.uninterrupted(), files.reporting_write_errors(self.directory):
+        with system.uninterrupted(), writing.reporting_write_errors(self.directory):
             self.close()
             try:
                 if samples is None:
@@ -244,7 +249,7 @@ class RecordingWriter:
                 return
             except OSError as error:
                 if status == "finished":
-                    failure = files.write_error(self.directory, error)
+                    failure = writing.write_error(self.directory, error)
                     self._end("failed", str(failure), duration_s)
                     raise failure from error
                 self._end(status, reason, duration_s)
@@ -294,10 +299,10 @@ class RecordingWriter:
                     cut = len(data) - len(rest)
                     os.ftruncate(file.fileno(), os.fstat(file.fileno()).st_size - cut)
                 self._use_reserve()
-                raise files.write_error(self.directory, error) from error
+                raise writing.write_error(self.directory, error) from error
 
     def _write_meta(self) -> None:
-        with files.reporting_write_errors(self.directory):
+        with writing.reporting_write_errors(self.directory):
             files.write_meta(self.directory, self.meta)
 
     def _sync_forever(self) -> None:
@@ -320,5 +325,5 @@ def journal_to_parquet(directory: Path, meta: RecordingMeta) -> None:
 
 
 def _to_parquet(directory: Path, frame: pl.LazyFrame) -> None:
-    with files.replace_atomically(directory / PARQUET) as partial, partial.open("wb") as file:
+    with writing.Directory(directory) as place, place.writing(PARQUET) as file:
         frame.sink_parquet(file, compression="zstd")

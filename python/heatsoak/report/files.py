@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
+from heatsoak import writing
 from heatsoak.analysis import Findings, RecordingFindings
 from heatsoak.analysis.names import Names, names_of
 from heatsoak.errors import UsageError
@@ -14,7 +15,7 @@ from heatsoak.exporter.table import write_spreadsheet
 from heatsoak.output import Progress
 from heatsoak.protocol import label_text
 from heatsoak.recording import Recording
-from heatsoak.recording.files import check_free, replacing
+from heatsoak.recording.files import check_free
 from heatsoak.report import outcomes
 
 if TYPE_CHECKING:
@@ -114,32 +115,34 @@ def write_report(
     findings: Findings,
     path: Path,
     wanted: ReportRequest | None = None,
+    *,
+    force: bool = True,
 ) -> Reported:
     """Write a report of `recordings`, whose `findings` are in the same order, to `path`.
 
-    An existing file is overwritten: see :func:`check`. Raises UsageError for an unknown suffix or a
-    comparison that cannot be made, and ToolError if writing fails.
+    See :func:`check`. Raises UsageError for an unknown suffix, a comparison that cannot be made or
+    a file that is not to be replaced, and ToolError if writing fails.
     """
     wanted = wanted or ReportRequest()
     kind = kind_of(path)
     if wanted.twin is not None:
         _require_page(path, kind)
     page = _page(recordings, findings, wanted, kind) if kind in ("page", "png", "svg") else None
-    with replacing(path) as partial:
+    with writing.output(path, replace=force) as file:
         if page is None:
             names = names_of(recordings)
             if kind == "csv":
-                write_spreadsheet(findings_table(findings, names), partial)
+                write_spreadsheet(findings_table(findings, names), file)
             else:
                 write = outcomes.write_ocp if kind == "ocp" else outcomes.write_junit
-                write(findings, names, partial, fail_below_mb_s=wanted.fail_below_mb_s)
+                write(findings, names, file, fail_below_mb_s=wanted.fail_below_mb_s)
         elif kind == "page":
-            _write_page(page, partial)
+            _write_page(page, file)
         else:
             from heatsoak.report.picture import draw
 
-            draw(page, partial, kind)
-        size = partial.stat().st_size
+            draw(page, file, kind)
+        size = writing.size_of(file)
     reported = Reported(str(path), kind, size, len(recordings))
     if page is None:
         return reported
@@ -156,27 +159,29 @@ def check_sweep(path: Path, *, force: bool) -> str:
     return check(path, force=force)
 
 
-def write_sweep(found: "FinishedSweep", path: Path, title: str | None = None) -> Reported:
+def write_sweep(
+    found: "FinishedSweep", path: Path, title: str | None = None, *, force: bool = True
+) -> Reported:
     """Write a sweep as a page with maps, or its points as a table; see :func:`check_sweep`.
 
     Raises UsageError if a page cannot show it, and ToolError if writing fails.
     """
-    with replacing(path) as partial:
+    with writing.output(path, replace=force) as file:
         kind = kind_of(path)
         if kind == "page":
             from heatsoak.report.page.sweep import sweep_page
 
-            _write_page(sweep_page(found, title), partial)
+            _write_page(sweep_page(found, title), file)
         else:
-            write_spreadsheet(found.table, partial)
-        size = partial.stat().st_size
+            write_spreadsheet(found.table, file)
+        size = writing.size_of(file)
     return Reported(str(path), kind, size, 0, headline=found.summary.answer)
 
 
-def _write_page(page: "Page", partial: Path) -> None:
+def _write_page(page: "Page", file: IO[bytes]) -> None:
     from heatsoak.report.page.html import Bundle, render
 
-    partial.write_text(render(page, Bundle.load()), "utf-8", newline="\n")
+    file.write(render(page, Bundle.load()).encode())
 
 
 def _page(

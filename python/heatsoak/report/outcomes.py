@@ -17,8 +17,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 from xml.etree import ElementTree
 
 import heatsoak
@@ -95,7 +94,7 @@ def printable_lines(text: str) -> str:
 
 
 def write_junit(
-    findings: Findings, names: Names, path: Path, *, fail_below_mb_s: float | None = None
+    findings: Findings, names: Names, file: IO[bytes], *, fail_below_mb_s: float | None = None
 ) -> None:
     """Write findings as JUnit XML; a step whose mean is below `fail_below_mb_s` fails too."""
     root = ElementTree.Element("testsuites", name="heatsoak")
@@ -104,7 +103,7 @@ def write_junit(
     for key in ("tests", "failures", "errors"):
         root.set(key, str(sum(int(suite.get(key, "0")) for suite in root)))
     ElementTree.indent(root)
-    ElementTree.ElementTree(root).write(path, "utf-8", xml_declaration=True)
+    ElementTree.ElementTree(root).write(file, "utf-8", xml_declaration=True)
 
 
 def _suite(
@@ -181,7 +180,7 @@ def require_ocptv() -> None:
 
 
 def write_ocp(
-    findings: Findings, names: Names, partial: Path, *, fail_below_mb_s: float | None = None
+    findings: Findings, names: Names, file: IO[bytes], *, fail_below_mb_s: float | None = None
 ) -> None:
     """Write findings as OCP's lines; a step whose mean is below `fail_below_mb_s` fails too."""
     require_ocptv()
@@ -202,7 +201,7 @@ def write_ocp(
     finally:
         ocptv.config(writer=before)
     _write(run, findings, names, fail_below_mb_s)
-    partial.write_text("".join(f"{line}\n" for line in lines), "utf-8", newline="\n")
+    file.write("".join(f"{line}\n" for line in lines).encode())
 
 
 def _writer_to(take: Callable[[str], None]) -> Any:

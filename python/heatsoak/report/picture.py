@@ -11,8 +11,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -66,8 +65,8 @@ _MARK: dict[str, Any] = {
 _HATCHES = {"rising": "//", "falling": "\\\\", "level": "--", "upright": "||", "crossed": "++"}
 
 
-def draw(page: contract.Page, path: Path, kind: str) -> None:
-    """Draw the page's workloads into `path`; `kind` is ``png`` or ``svg``.
+def draw(page: contract.Page, file: IO[bytes], kind: str) -> None:
+    """Draw the page's workloads into `file`; `kind` is ``png`` or ``svg``.
 
     Raises ToolError if there is nothing to draw.
     """
@@ -83,7 +82,7 @@ def draw(page: contract.Page, path: Path, kind: str) -> None:
         figure = _figure(page, blocks, Figure)
         # no date, so that the same recordings give the same file
         figure.savefig(
-            path, format=kind, dpi=_DPI, metadata={"Date": None} if kind == "svg" else None
+            file, format=kind, dpi=_DPI, metadata={"Date": None} if kind == "svg" else None
         )
 
 

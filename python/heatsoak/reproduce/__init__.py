@@ -10,10 +10,9 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from heatsoak import catalog
+from heatsoak import catalog, writing
 from heatsoak.errors import RunInterrupted, UsageError
 from heatsoak.output import Progress
-from heatsoak.recording import require_new
 from heatsoak.reproduce.rows import Nearness, ReproductionRow, make_row, nearness
 from heatsoak.reproduce.runner import (
     FigureSet,
@@ -57,7 +56,7 @@ def reproduce(
     """
     asked = questions() if asked is None else asked
     if directory is not None:
-        require_new(directory)
+        writing.require_new(directory)
     with tempfile.TemporaryDirectory(prefix="heatsoak-reproduce-") as scratch:
         place = Path(scratch) if directory is None else directory
         try:

@@ -12,10 +12,8 @@ from typing import Any
 
 import polars as pl
 
-from heatsoak import system
+from heatsoak import system, writing
 from heatsoak.errors import ToolError, UsageError
-from heatsoak.recording import files
-from heatsoak.recording.meta import PARTIAL
 from heatsoak.sweep.work import ENDS, RANGES
 
 _AXES: dict[str, type[pl.DataType]] = {
@@ -103,11 +101,12 @@ class SweepTable:
         if len(frame) < len(part.names):
             frame = pl.concat([self._kept.filter(pl.col("point").is_in(list(part.names))), frame])
         with (
-            files.reporting_write_errors(self.directory),
-            files.made(self.directory),
-            files.replace_atomically(part.path) as path,
+            writing.reporting_write_errors(self.directory),
+            writing.made(self.directory),
+            writing.Directory(self.directory) as place,
+            place.writing(part.path.name) as file,
         ):
-            self._in_order(frame).write_parquet(path, compression="zstd")
+            self._in_order(frame).write_parquet(file, compression="zstd")
 
     def finish(self) -> pl.DataFrame:
         """Remove what other parts have replaced, and return all of it in its order."""
@@ -168,13 +167,13 @@ def require_place(directory: Path) -> None:
     What a sweep that was killed was writing is removed.
     """
     if not any((directory / name).is_dir() for name in TABLES):
-        files.require_new(directory)
+        writing.require_new(directory)
         return
-    files.require_creatable(directory)
-    files.require_writable(directory)
-    for name in TABLES:
-        for path in (directory / name).glob(f"*{PARTIAL}"):
-            system.remove(path)
+    writing.require_creatable(directory)
+    writing.require_writable(directory)
+    for path in filter(Path.is_dir, (directory / name for name in TABLES)):
+        with writing.Directory(path) as place:
+            place.sweep()
 
 
 def _parts(

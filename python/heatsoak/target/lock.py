@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from heatsoak import writing
 from heatsoak.errors import RefusedError, ToolError
 from heatsoak.output import printable
 from heatsoak.sensor import Roots
@@ -138,20 +139,10 @@ def _directory() -> Path:
 
 def _open(path: Path) -> int:
     """Open a lock file: our own or, in a shared directory, another user's."""
-    flags = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-    # somebody may create it between our attempts to open and to create it
-    again = (os.O_RDWR, os.O_RDONLY)
-    for more in (*again, os.O_RDWR | os.O_CREAT | os.O_EXCL, *again):
-        try:
-            fd = os.open(path, flags | more, 0o644 if DIRECTORY_VARIABLE in os.environ else 0o600)
-        except OSError as error:
-            last = error
-            continue
-        if stat.S_ISREG(os.fstat(fd).st_mode):
-            return fd
-        os.close(fd)
-        raise _unusable(path, "it is not a regular file")
-    raise _unusable(path, last.strerror)
+    try:
+        return writing.lock_file(path, 0o644 if DIRECTORY_VARIABLE in os.environ else 0o600)
+    except OSError as error:
+        raise _unusable(path, error.strerror) from error
 
 
 def _unusable(path: Path, why: str | None) -> ToolError:

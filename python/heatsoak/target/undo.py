@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from heatsoak import system
+from heatsoak import system, writing
 from heatsoak.errors import UsageError
 from heatsoak.target.base import Note
 
@@ -53,7 +53,7 @@ def take(path: Path, what: str, held: str) -> int:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _check_directory(path.parent)
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        file = writing.lock_file(path)
     except OSError as error:
         raise UsageError(
             f"{path}: cannot be written ({error.strerror}), but {what} must be saved "

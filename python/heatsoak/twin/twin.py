@@ -11,13 +11,12 @@ import polars as pl
 import tomlkit
 from pydantic import Field, model_validator
 
-from heatsoak import catalog
+from heatsoak import catalog, writing
 from heatsoak.analysis.judge import judge
 from heatsoak.catalog.specs import Strict
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.ranges import FITTED_LEVEL, Range
 from heatsoak.recording import Recording
-from heatsoak.recording.files import write_output
 from heatsoak.toml import toml_file, validated
 from heatsoak.twin import readings
 from heatsoak.twin.asked import DemandSeries, work_of
@@ -500,9 +499,12 @@ class Twin(Strict):
         }
         return tomlkit.dumps(document)
 
-    def save(self, path: Path) -> None:
-        """Write it to a TOML file, in place of the one there; raises ToolError where that fails."""
-        write_output(path, self.to_toml())
+    def save(self, path: Path, *, replace: bool = True) -> None:
+        """Write it to a TOML file, by default in place of one that is there.
+
+        Raises UsageError if one is that is not to be replaced, ToolError where that fails.
+        """
+        writing.write_output(path, self.to_toml(), replace=replace)
 
     @classmethod
     def load(cls, path: Path) -> Self:

@@ -2,19 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from xml.etree import ElementTree
 
 import numpy as np
 import polars as pl
 
-from heatsoak import output, words
+from heatsoak import output, words, writing
 from heatsoak.errors import UsageError
 from heatsoak.exporter.table import write_spreadsheet
 from heatsoak.rack.results import reading
 from heatsoak.rack.results.compared import natural
 from heatsoak.ranges import Range
-from heatsoak.recording.files import replacing
 from heatsoak.report import files
 from heatsoak.report.files import kind_of
 from heatsoak.report.outcomes import add_child, printable_lines
@@ -34,20 +33,20 @@ def check(path: Path, *, force: bool) -> None:
     files.check(path, force=force)
 
 
-def write(found: RackReport, rack: reading.Results, path: Path) -> int:
+def write(found: RackReport, rack: reading.Results, path: Path, *, replace: bool) -> int:
     """Write the results, and return how many bytes; raises ToolError if that fails."""
     kind = kind_of(path)
-    with replacing(path) as partial:
+    with writing.output(path, replace=replace) as file:
         if kind == "page":
-            partial.write_text(render(rack_page(found, rack), Bundle.load()), "utf-8", newline="\n")
+            file.write(render(rack_page(found, rack), Bundle.load()).encode())
         elif kind == "csv":
-            _write_table(found, partial)
+            _write_table(found, file)
         else:
-            _write_junit(found, partial)
-        return partial.stat().st_size
+            _write_junit(found, file)
+        return writing.size_of(file)
 
 
-def _write_table(found: RackReport, partial: Path) -> None:
+def _write_table(found: RackReport, file: IO[bytes]) -> None:
     """A row for each step of each test, and for each test without one."""
     keys = list(dict.fromkeys(label for test in found.tests for label in test.labels))
     schema: dict[str, type[pl.DataType]] = {
@@ -59,7 +58,7 @@ def _write_table(found: RackReport, partial: Path) -> None:
         "why": pl.String,
     }
     rows = [{key: row.get(key) for key in schema} for row in _rows(found)]
-    write_spreadsheet(pl.DataFrame(rows, schema=schema), partial)
+    write_spreadsheet(pl.DataFrame(rows, schema=schema), file)
 
 
 def _rows(found: RackReport) -> Iterator[dict[str, Any]]:
@@ -80,7 +79,7 @@ def _rows(found: RackReport) -> Iterator[dict[str, Any]]:
 _WHY_NOT = {"fails": "does-not-pass", "throttles": "throttles", "open": "unknown"}
 
 
-def _write_junit(found: RackReport, path: Path) -> None:
+def _write_junit(found: RackReport, file: IO[bytes]) -> None:
     """A case for each drive: a failure if a limit does not hold or it is worse than others of its
     model, an error if a test of it came to nothing."""
     root = ElementTree.Element("testsuites", name="heatsoak rack")
@@ -103,7 +102,7 @@ def _write_junit(found: RackReport, path: Path) -> None:
         suite.set(key, str(value))
         root.set(key, str(value))
     ElementTree.indent(root)
-    ElementTree.ElementTree(root).write(path, "utf-8", xml_declaration=True)
+    ElementTree.ElementTree(root).write(file, "utf-8", xml_declaration=True)
 
 
 #: Digits of a mean.

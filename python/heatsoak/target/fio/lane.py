@@ -9,9 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from heatsoak import fio, words
+from heatsoak import fio, words, writing
 from heatsoak.errors import ToolError
-from heatsoak.files import free_path
 from heatsoak.protocol import Workload, WorkloadStep
 from heatsoak.recording.columns import schema_of
 from heatsoak.sensor import BusyTime
@@ -285,12 +284,12 @@ class Lane:
         if self.raw_dir is None or self._document is None:
             return None
         try:
-            self.raw_dir.mkdir(parents=True, exist_ok=True)
-            path = free_path(self.raw_dir / f"{command.job_name(self.load.name)}.json")
-            path.write_text(json.dumps(self._document, indent=1) + "\n", encoding="utf-8")
+            name = f"{command.job_name(self.load.name)}.json"
+            with writing.numbered_file(self.raw_dir / name) as file:
+                file.write(json.dumps(self._document, indent=1).encode() + b"\n")
+                return Path(file.name)
         except OSError as error:
             return base.Note("warning", f"fio's last document cannot be saved: {error}")
-        return path
 
     def summary(self, kept: Path | base.Note | None) -> base.Note:
         """Return a note with the totals."""

@@ -9,9 +9,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from heatsoak import fio
+from heatsoak import fio, writing
 from heatsoak.errors import ToolError
-from heatsoak.files import free_path
 from heatsoak.target import base
 from heatsoak.target.fio.command import job_name
 from heatsoak.target.fio.lane import Lane, Stalls
@@ -192,9 +191,7 @@ def _stderr_file(raw_dir: Path | None, step: str) -> Iterator[IO[bytes]]:
             yield file
         return
     try:
-        raw_dir.mkdir(parents=True, exist_ok=True)
-        path = free_path(raw_dir / f"{job_name(step)}.stderr")
-        file = path.open("x+b")
+        file = writing.numbered_file(raw_dir / f"{job_name(step)}.stderr")
     except OSError as error:
         raise ToolError(f"{raw_dir}: cannot be written: {error.strerror}") from error
     with file:
@@ -202,7 +199,7 @@ def _stderr_file(raw_dir: Path | None, step: str) -> Iterator[IO[bytes]]:
             yield file
         finally:
             if os.fstat(file.fileno()).st_size == 0:
-                path.unlink(missing_ok=True)
+                Path(file.name).unlink(missing_ok=True)
 
 
 def _reason(error: int) -> str:
