@@ -4,6 +4,7 @@ import io
 import json
 import math
 import random
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ from command import done_here, heatsoak_here, json_here
 from heatsoak.bench.resume import reopen
 from heatsoak.recording import Recording, RecordingWriter
 from heatsoak.recording.files import NO_CHECKSUMS
-from heatsoak.recording.meta import EVENTS, META, PARQUET
+from heatsoak.recording.meta import EVENTS, JOURNAL, META, PARQUET
 from heatsoak.serve.library import Library, Shelf
 from made_recording import make_recording, of_older_version
 from mutations import mutated
@@ -323,3 +324,52 @@ def test_what_heatsoak_makes_and_goes_on_with_is_unchanged(copied: Path) -> None
     # killed before it goes on, it is one that was cut
     assert reopen(stopped, None)[0].changes is None
     assert Recording.open(copied / "stopped").meta.meta_sha256 is None
+
+
+@pytest.fixture
+def cut(tmp_path: Path) -> Path:
+    """A journal of several blocks, which was cut."""
+    recorded(tmp_path / "whole", "top")
+    whole = Recording.open(tmp_path / "whole")
+    meta = whole.meta.model_copy(update={"status": "running"})
+    with RecordingWriter(tmp_path / "cut", meta) as writer:
+        for row in whole.samples().iter_slices(20):
+            writer.append(row)
+    assert Recording.open(tmp_path / "cut").samples().equals(whole.samples())
+    return tmp_path / "cut"
+
+
+def test_a_journal_whose_rates_were_edited_is_said_to_be_changed(cut: Path) -> None:
+    journal = cut / JOURNAL
+    rate = re.compile(rb'(?<="write_bw_mb_s":)\d+')
+    journal.write_bytes(rate.sub(b"3500", journal.read_bytes()))
+    said = heatsoak_here("analyze", "cut", cwd=cut.parent).stderr
+    assert f"{SAID}{JOURNAL} is not what was recorded" in said
+    with pytest.raises(heatsoak.errors.ChangedError):
+        reopen(Recording.open(cut), None)
+
+
+@pytest.mark.parametrize("block", [0, 1, 2])
+def test_a_line_of_any_sealed_block_that_is_gone_is_noticed(cut: Path, block: int) -> None:
+    lines = (cut / JOURNAL).read_bytes().splitlines(keepends=True)
+    seals = [at for at, line in enumerate(lines) if line.startswith(b'{"sha256"')]
+    assert len(seals) > 3
+    (cut / JOURNAL).write_bytes(b"".join(lines[: seals[block] - 1] + lines[seals[block] :]))
+    assert Recording.open(cut).changes is not None
+
+
+def test_a_journal_that_was_torn_or_goes_on_is_not_said_to_be_changed(cut: Path) -> None:
+    whole = Recording.open(cut)
+    text = (cut / JOURNAL).read_bytes()
+    for torn in (text[:-30], text + b'{"t_s": 5', text[:100] + bytes(60) + text[160:]):
+        (cut / JOURNAL).write_bytes(torn)
+        assert Recording.open(cut).changes is None
+    (cut / JOURNAL).write_bytes(text)
+    recording, _ = reopen(whole, None)
+    with RecordingWriter(cut, recording.meta, resumed=True) as writer:
+        for more in whole.samples().with_columns(pl.col("t_s") + 600).iter_slices(20):
+            writer.append(more)
+    assert Recording.open(cut).changes is None
+    assert Recording.open(cut).samples().height == 1200
+    (cut / JOURNAL).write_bytes((cut / JOURNAL).read_bytes().replace(b'"t_s":7.0', b'"t_s":7.1'))
+    assert Recording.open(cut).changes is not None

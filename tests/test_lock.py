@@ -148,7 +148,7 @@ def test_a_pipe_or_a_link_in_place_of_a_lock_is_one_line_and_not_followed(
     [file] = locks.iterdir()
     file.unlink()
     os.mkfifo(file)
-    assert "it is not a regular file" in refused(place, error=ToolError)
+    assert "is a pipe, not a regular file" in refused(place, error=ToolError)
     file.unlink()
     precious = tmp_path / "precious"
     precious.write_text("precious")

@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from itertools import product
 from pathlib import Path
+from typing import IO
 from unittest.mock import patch
 
 import heatsoak
@@ -26,6 +27,7 @@ import tiny
 from command import complaint, heatsoak_here
 from compared import falling, run
 from documented import table
+from heatsoak import writing
 from heatsoak.errors import ToolError
 from heatsoak.recording import Recording, RecordingWriter
 from janitor import undone_by
@@ -152,6 +154,26 @@ def test_a_recordings_own_file_stays(ground: Path) -> None:
     for command, file in product(OF_ANY_NAME, files):
         said = complaint_of(ground, *COMMANDS[command], f"r/{file}", "--force")
         assert "is part of a recording" in said
+
+
+@sees("refused", "a file that appeared while the command worked")
+def test_what_appears_after_the_check_stays(ground: Path) -> None:
+    usual = writing.Directory.writing
+
+    @contextmanager
+    def late(place: writing.Directory, name: str, *, replace: bool = True) -> Iterator[IO[bytes]]:
+        with usual(place, name, replace=replace) as file:
+            if name.startswith("late"):
+                (place.path / name).write_text("years of work")
+            yield file
+
+    with patch.object(writing.Directory, "writing", late):
+        for command in COMMANDS.keys() - {"rack"}:  # which needs a cluster
+            words, name = COMMANDS[command], f"late{NAMES.get(command, 'x.csv')}"
+            done = heatsoak_here(*words, name, cwd=ground)
+            assert "already exists" in complaint(done, 2), command
+            assert (ground / name).read_text() == "years of work"
+            (ground / name).unlink()
 
 
 @sees(

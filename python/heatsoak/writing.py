@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import stat
-import tempfile
 import threading
 import uuid
 from collections import Counter
@@ -69,7 +68,12 @@ class Directory:
     def open(self, name: str, flags: int, mode: int = 0o666) -> int:
         """Open a regular file that has no other name, and no link to one."""
         nonblock = getattr(os, "O_NONBLOCK", 0)
-        file = os.open(self._name(name), flags | _FILE | nonblock, mode, dir_fd=self._at)
+        try:
+            file = os.open(self._name(name), flags | _FILE | nonblock, mode, dir_fd=self._at)
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            raise OSError(errno.ELOOP, "is a link", str(self.path / name)) from None
         status = os.fstat(file)
         if stat.S_ISREG(status.st_mode) and status.st_nlink == 1:
             return file
@@ -289,10 +293,13 @@ def require_writable(directory: Path, named: Path | None = None) -> None:
     """
     nearest = next((place for place in (directory, *directory.parents) if place.exists()), Path())
     try:
-        Path(tempfile.mkdtemp(prefix=".heatsoak-", dir=nearest)).rmdir()
+        with Directory(nearest) as place:
+            name = _partial_name()
+            place.below(name).close()
+            os.rmdir(place.path / name if place._at is None else name, dir_fd=place._at)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            reason = os.strerror(error.errno) if error.errno else str(error)
+            reason = error.strerror or str(error)
             named = named or directory
             place = "" if nearest == named else f"in {nearest.absolute()}: "
             raise errors.UsageError(

@@ -37,7 +37,7 @@ def words(tmp_path: Path, steps: str = "", runtime_s: float = 3) -> list[str]:
 def test_a_disk_that_fills_up_under_load_ends_the_run_which_can_be_resumed(
     tmp_path: Path, disk: Path
 ) -> None:
-    with started(tmp_path, *words(tmp_path)) as run:
+    with started(tmp_path, *words(tmp_path, runtime_s=9)) as run:
         loader = run.wait_for_load().loader()
         taken = fill(disk)
         kept = run.recording.samples().height
@@ -52,7 +52,7 @@ def test_a_disk_that_fills_up_under_load_ends_the_run_which_can_be_resumed(
     assert "load" in done_here("analyze", "m/r", cwd=tmp_path).stdout
 
     fill(disk)
-    command = words(tmp_path)
+    command = words(tmp_path, runtime_s=9)
     assert complaint(heatsoak_here(*command, "--resume", cwd=tmp_path), 3) == f"heatsoak: {SAID}"
     assert run.recording.samples().height >= kept
     taken.unlink()

@@ -317,7 +317,11 @@ def _merge(index: Path, rows: Sequence[Mapping[str, Any]], lost: set[str]) -> No
     new = pl.DataFrame(rows, schema=SCHEMA)
     index.parent.mkdir(parents=True, exist_ok=True)
     lock = f".{index.name}.lock"  # keeps other processes from replacing the index meanwhile
-    with writing.Directory(index.parent) as place, place.append(lock) as held:
+    with (
+        writing.reporting_write_errors(index),
+        writing.Directory(index.parent) as place,
+        place.append(lock) as held,
+    ):
         system.lock(held.fileno(), wait=True)
         if index.exists():
             kept = read_index(index)

@@ -1,7 +1,7 @@
 """Whether a recording's files are what was recorded, and whether a file may be written by a user.
 
-`recording.json` has the SHA-256 of the samples, of the events, and of itself. That shows damage and
-mix-ups; it is no signature.
+`recording.json` has the SHA-256 of the samples, of the events, and of itself; before there is one,
+a journal has that of each block of its lines. That shows damage and mix-ups; it is no signature.
 """
 
 import hashlib
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from heatsoak import errors, writing
-from heatsoak.files import read_regular
+from heatsoak.files import open_regular, read_regular
 from heatsoak.recording.meta import EVENTS, JOURNAL, META, PARQUET, RAW, RecordingMeta
 
 #: Hundreds of steps on a machine with hundreds of sensors take half a megabyte.
@@ -35,6 +35,46 @@ def write_meta(directory: Path, meta: RecordingMeta) -> None:
     writing.replace_file(directory / META, _content(meta, own))
 
 
+class JournalSeal:
+    """Seals a journal: a line after each block has the SHA-256 of the seal before and the block."""
+
+    _PREFIX = b'{"sha256":"'
+    _BLOCK_BYTES = 8 << 10
+
+    def __init__(self, written: bytes = b"") -> None:
+        self._block, self._bytes = hashlib.sha256(written), len(written)
+
+    def after(self, lines: bytes) -> tuple[bytes, "JournalSeal"]:
+        """Return what is written for more lines, with a seal if it is time for one, and what
+        seals what comes then."""
+        following = JournalSeal()
+        following._block, following._bytes = self._block.copy(), self._bytes + len(lines)
+        following._block.update(lines)
+        if following._bytes < self._BLOCK_BYTES:
+            return lines, following
+        seal = following._block.hexdigest().encode()
+        return lines + self._PREFIX + seal + b'"}\n', JournalSeal(seal)
+
+    @classmethod
+    def is_broken(cls, path: Path) -> bool:
+        """Whether a line was changed after it was written; unknown of what a power loss damaged.
+
+        Raises OSError.
+        """
+        block, is_damaged = hashlib.sha256(), False
+        with open_regular(path) as file:
+            for line in file:
+                if line.startswith(cls._PREFIX):
+                    seal = line[len(cls._PREFIX) :].partition(b'"')[0]
+                    if not is_damaged and block.hexdigest().encode() != seal:
+                        return True
+                    block, is_damaged = hashlib.sha256(seal), False
+                else:
+                    block.update(line)
+                    is_damaged |= not line.startswith(b"{") or b"\0" in line
+        return False
+
+
 def changes_of(directory: Path, meta: RecordingMeta) -> str | None:
     """Say that the recording in `directory` was changed after it was made, and what; else None.
 
@@ -48,6 +88,8 @@ def changes_of(directory: Path, meta: RecordingMeta) -> str | None:
             said.append(f"{name} is missing")
         elif expected is not None and _sha256(directory / name) != expected:
             said.append(f"{name} is not what was recorded")
+    if not (directory / PARQUET).exists() and JournalSeal.is_broken(directory / JOURNAL):
+        said.append(f"{JOURNAL} is not what was recorded")
     own = meta.meta_sha256
     if own is not None or meta.events_sha256 is not None:
         content = read_regular(directory / META, MAX_META_BYTES)

@@ -33,6 +33,10 @@ from heatsoak.recording.meta import (
 Schema = dict[str, type[pl.DataType]]
 
 
+#: The column of lines that are no samples, but seal those before.
+_SEAL = "sha256"
+
+
 def scan_journal(path: Path, schema: Schema) -> pl.LazyFrame:
     """Return the journal's complete lines, without an incomplete last line.
 
@@ -44,8 +48,10 @@ def scan_journal(path: Path, schema: Schema) -> pl.LazyFrame:
     # opened here, since polars could take a path for a pattern or a URL
     with open_regular(path) as file:
         is_whole = size == os.fstat(file.fileno()).st_size
-        frame = pl.scan_ndjson(file if is_whole else BytesIO(file.read(size)), schema=schema)
-    return _salvaged(path, schema) if _is_damaged(frame) else frame
+        known = {**schema, _SEAL: pl.String}
+        frame = pl.scan_ndjson(file if is_whole else BytesIO(file.read(size)), schema=known)
+    samples = frame.filter(pl.col(_SEAL).is_null()).drop(_SEAL)
+    return _salvaged(path, schema) if _is_damaged(samples) else samples
 
 
 def whole_lines(path: Path) -> Iterator[bytes]:
@@ -160,6 +166,7 @@ class RecordingWriter:
         self.meta = meta.model_copy(update=files.NO_CHECKSUMS)
         self._schema = schema_of(meta.columns)
         self._lock = threading.Lock()
+        self._seal = files.JournalSeal()
         self._closed = threading.Event()
         writing.require_creatable(directory)
         with (
@@ -172,6 +179,8 @@ class RecordingWriter:
                 raise UsageError(f"{directory}: is not empty: name a new directory with -o")
             # recording.json comes last: where it exists, the recording is complete
             self._journal: FileIO = place.append(JOURNAL)
+            if resumed:
+                self._seal = files.JournalSeal((directory / JOURNAL).read_bytes())
             self._events: FileIO = place.append(EVENTS)
             if lock_events(self._events) and not resumed:
                 undo.callback(self._remove_begun)
@@ -289,6 +298,8 @@ class RecordingWriter:
 
     def _write(self, file: FileIO, data: bytes) -> None:
         with self._lock:
+            if file is self._journal:
+                data, seal = self._seal.after(data)
             rest = memoryview(data)
             try:
                 while rest:
@@ -300,6 +311,8 @@ class RecordingWriter:
                     os.ftruncate(file.fileno(), os.fstat(file.fileno()).st_size - cut)
                 self._use_reserve()
                 raise writing.write_error(self.directory, error) from error
+            if file is self._journal:
+                self._seal = seal
 
     def _write_meta(self) -> None:
         with writing.reporting_write_errors(self.directory):

@@ -93,7 +93,8 @@ class Follower:
         self._offset += whole
         if not whole:
             return pl.DataFrame(schema=self._schema)
-        return pl.read_ndjson(BytesIO(text[:whole]), schema=self._schema)
+        read = pl.read_ndjson(BytesIO(text[:whole]), schema=self._schema)
+        return read.filter(pl.col("t_s").is_not_null())  # without seals
 
     def _appended(self, frame: pl.DataFrame, unknown: set[tuple[str, str]]) -> Iterator[Appended]:
         for (name,), rows in frame.group_by("step", maintain_order=True):
