@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -519,3 +520,15 @@ def test_a_counter_that_began_again_leaves_no_dates_out(tmp_path: Path) -> None:
     rows = summaries("S1", noisy(1), serial=pl.lit("S1"), written_gb=written_gb)
     found = history(drives_of(tmp_path, [rows]))
     assert found.left_out.wrongly_dated == 0
+
+
+def test_a_pipe_or_a_link_in_place_of_an_index_is_one_line_and_leaves_nothing(runs: Path) -> None:
+    os.mkfifo(runs / "pipe")
+    (runs / "link").symlink_to("nothing")
+    for words, said in (
+        (("pipe",), "is a pipe"),
+        ((".", "-o", "pipe"), "is a pipe"),
+        ((".", "-o", "link"), "is a link"),
+    ):
+        assert said in complaint(heatsoak_here("history", *words, cwd=runs), 2)
+    assert not list(runs.glob(".*"))

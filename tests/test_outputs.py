@@ -33,6 +33,7 @@ from heatsoak.recording import Recording, RecordingWriter
 from janitor import undone_by
 from loop_drive import attached
 from started import fill, small_disk
+from waiting import until
 
 #: Commands that write a file of their user's, by what they are told before its name.
 COMMANDS = {
@@ -81,7 +82,7 @@ def sees(outcome: str, *rows: str) -> Callable[[Test], Test]:
 THERE: dict[Callable[[Path], object], tuple[str, str]] = {
     text: ("any other file", "already exists"),
     Path.mkdir: ("a directory", "directory"),
-    os.mkfifo: ("a pipe", "is a pipe"),
+    os.mkfifo: ("a pipe", "nobody reads this pipe"),
     link_to_nothing: ("a link, wherever it leads", "is a link"),
     link_to_text: ("a link, wherever it leads", "is a link"),
 }
@@ -128,13 +129,14 @@ def complaint_of(here: Path, *words: str, code: int = 2) -> str:
 
 
 @pytest.mark.parametrize("there", THERE, ids=lambda there: there.__name__)
-@sees("never written", "a directory", "a pipe", "a link, wherever it leads")
+@sees("never written", "a directory", "a link, wherever it leads")
 def test_what_is_there_stays(ground: Path, there: Callable[[Path], object]) -> None:
     row, said = THERE[there]
-    force = ["--force"] if OUTCOMES[row] == "never written" else []
+    force = ["--force"] if OUTCOMES[row] != "replaced with `--force`" else []
     for command, words in COMMANDS.items():
         # a directory is where an export writes a file for each recording
-        if (command, there) != ("export", Path.mkdir):
+        # what is written down a pipe is only known in the end, which a rack needs a cluster for
+        if (command, there) not in (("export", Path.mkdir), ("rack", os.mkfifo)):
             (ground / command).mkdir()
             name = f"{command}/{NAMES.get(command, 'x.csv')}"
             there(ground / name)
@@ -154,6 +156,22 @@ def test_a_recordings_own_file_stays(ground: Path) -> None:
     for command, file in product(OF_ANY_NAME, files):
         said = complaint_of(ground, *COMMANDS[command], f"r/{file}", "--force")
         assert "is part of a recording" in said
+
+
+@sees("written, if a process of yours reads it", "a pipe")
+def test_a_pipe_is_written(ground: Path) -> None:
+    os.mkfifo(ground / "pipe")
+    words = ("export", "r", "--as", "csv", "-o")
+    heatsoak_here(*words, "x.csv", cwd=ground)
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit((ground / "pipe").read_bytes)
+        assert until(lambda: heatsoak_here(*words, "pipe", cwd=ground).returncode == 0)
+        assert read.result() == (ground / "x.csv").read_bytes()
+    shell = f"{sys.executable} -m heatsoak {' '.join(words)} >(sort -r > y.csv; touch done)"
+    subprocess.run(["bash", "-c", shell], cwd=ground, check=True, stdout=subprocess.DEVNULL)
+    assert until((ground / "done").exists)
+    lines = (ground / "x.csv").read_text().splitlines()
+    assert sorted((ground / "y.csv").read_text().splitlines()) == sorted(lines)
 
 
 @sees("refused", "a file that appeared while the command worked")

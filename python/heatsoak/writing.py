@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import stat
+import tempfile
 import threading
 import uuid
 from collections import Counter
@@ -29,10 +30,9 @@ RESERVE_BYTES = 64 << 10
 _PARTIAL = re.compile(r"\.heatsoak-[0-9a-f]{32}")
 _OS_ERROR = re.compile(r"os error (\d+)")
 
-_HAS_PLACES = os.open in os.supports_dir_fd
-_DIRECTORY = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+_DIRECTORY = getattr(os, "O_DIRECTORY", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-_FILE = _NO_LINK | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_FILE = _NO_LINK | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 _MOST_LINKS = 40
 
 
@@ -47,7 +47,7 @@ class Directory:
     def __init__(self, path: Path, *, at: int | None = None) -> None:
         self.path = path
         self._at = at
-        if at is None and _HAS_PLACES:
+        if at is None and not system.IS_WINDOWS:
             self._at = _walk_to(path) if system.is_root() else os.open(path, _DIRECTORY)
 
     def close(self) -> None:
@@ -67,9 +67,8 @@ class Directory:
 
     def open(self, name: str, flags: int, mode: int = 0o666) -> int:
         """Open a regular file that has no other name, and no link to one."""
-        nonblock = getattr(os, "O_NONBLOCK", 0)
         try:
-            file = os.open(self._name(name), flags | _FILE | nonblock, mode, dir_fd=self._at)
+            file = os.open(self._name(name), flags | _FILE, mode, dir_fd=self._at)
         except OSError as error:
             if error.errno != errno.ELOOP:
                 raise
@@ -108,6 +107,12 @@ class Directory:
     def rename(self, name: str, new: str) -> None:
         """Rename what has a name, in place of a file that has the new one."""
         system.replace(self._name(name), self._name(new), at=self._at)
+
+    def try_out(self) -> None:
+        """Make a directory in it, and remove it again."""
+        name = self._name(_partial_name())
+        os.mkdir(name, dir_fd=self._at)
+        os.rmdir(name, dir_fd=self._at)
 
     def reserve(self, name: str) -> None:
         """Reserve disk space with a file; removing it releases the space."""
@@ -151,7 +156,7 @@ class Directory:
         """Open a file without a name; or with one, which is returned, where none can be."""
         if self._at is not None and hasattr(os, "O_TMPFILE"):
             with suppress(OSError):  # not on each file system
-                flags = os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC
+                flags = os.O_TMPFILE | os.O_RDWR
                 raw = FileIO(os.open(".", flags, 0o666, dir_fd=self._at), "rb+")
                 raw.name = ""
                 return None, BufferedRandom(raw)
@@ -225,7 +230,7 @@ def _lock(file: int) -> None:
 
 def _walk_to(path: Path) -> int:
     """Open a directory one name at a time; raises OSError for a link that others may have made."""
-    on_the_way = _DIRECTORY | os.O_NOFOLLOW | getattr(os, "O_PATH", 0)
+    on_the_way = _DIRECTORY | _NO_LINK | getattr(os, "O_PATH", 0)
     at = os.open("/" if path.is_absolute() else ".", on_the_way)
     try:
         names = [name for name in path.parts if name != path.anchor]
@@ -249,13 +254,12 @@ def _walk_to(path: Path) -> int:
 
 
 def _own_link(name: str, at: int, path: Path) -> str:
-    """Return where a link leads; raises OSError for none, or one that others may have made."""
+    """Return where a link leads that only root can have made; raises OSError for any other."""
     link, place = os.stat(name, dir_fd=at, follow_symlinks=False), os.fstat(at)
     if not stat.S_ISLNK(link.st_mode):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
-    ours = (0, os.geteuid())
     is_shared = place.st_mode & (stat.S_IWOTH | stat.S_IWGRP) and not place.st_mode & stat.S_ISVTX
-    if link.st_uid not in ours or place.st_uid not in ours or is_shared:
+    if link.st_uid or place.st_uid or is_shared:
         raise OSError(errno.ELOOP, f"{name} on its way is a link of another user", str(path))
     return os.readlink(name, dir_fd=at)
 
@@ -293,10 +297,8 @@ def require_writable(directory: Path, named: Path | None = None) -> None:
     """
     nearest = next((place for place in (directory, *directory.parents) if place.exists()), Path())
     try:
-        with Directory(nearest) as place:
-            name = _partial_name()
-            place.below(name).close()
-            os.rmdir(place.path / name if place._at is None else name, dir_fd=place._at)
+        with Directory(nearest) as opened:
+            opened.try_out()
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             reason = error.strerror or str(error)
@@ -330,13 +332,46 @@ def require_regular(path: Path) -> None:
             raise errors.UsageError(f"{path}: {what}: name another with -o")
 
 
+def is_stream(path: Path) -> bool:
+    """Whether what is written there goes to another process: a pipe of this user's, or an open
+    file by its number, as shells name those of ``>(command)``."""
+    if str(path).startswith("/dev/fd/") or str(path) == "/dev/stdout":
+        return True
+    try:
+        status = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISFIFO(status.st_mode) and status.st_uid == getattr(os, "geteuid", int)()
+
+
+def _stream_to(path: Path, content: IO[bytes]) -> None:
+    try:
+        # does not wait for a reader, as what follows would
+        probe = os.open(path, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise errors.UsageError(f"{path}: nobody reads this pipe") from None
+        raise
+    try:
+        content.seek(0)
+        with path.open("wb") as pipe:
+            shutil.copyfileobj(content, pipe)
+    finally:
+        os.close(probe)
+
+
 @contextmanager
 def output(path: Path, *, replace: bool) -> Iterator[IO[bytes]]:
-    """Yield a file to write, which is `path` once it is complete.
+    """Yield a file to write, which is `path` once it is complete, or is then sent down a pipe.
 
     Directories are made as needed. A file that is there is replaced only if `replace`, else
     UsageError is raised. Raises ToolError if it cannot be written.
     """
+    if is_stream(path):
+        with reporting_write_errors(path), tempfile.TemporaryFile() as content:
+            yield content
+            _stream_to(path, content)
+        return
     require_regular(path)
     with reporting_write_errors(path), made(path.parent), Directory(path.parent) as place:
         try:

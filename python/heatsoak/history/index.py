@@ -23,6 +23,7 @@ from heatsoak.analysis.judge import read_and_judge
 from heatsoak.analysis.likeness import load_key
 from heatsoak.analysis.view import RecordingView, StepView
 from heatsoak.errors import UsageError
+from heatsoak.files import open_regular
 from heatsoak.importer import divided
 from heatsoak.recording import META, Recording, is_being_written
 from heatsoak.recording.columns import throttle_counters
@@ -266,7 +267,7 @@ def read_index(index: Path) -> pl.DataFrame:
 @contextmanager
 def _opened(index: Path, if_wrong: str) -> Iterator[IO[bytes]]:
     try:
-        with index.open("rb") as file:
+        with open_regular(index) as file:
             yield file
     except OSError as error:
         raise UsageError(f"{index}: cannot be read: {error.strerror or error}") from error

@@ -131,6 +131,8 @@ def check_free(
     logs = [path for path in read if path.is_dir() and next(path.rglob(META), None) is None]
     places: dict[Path, Path] = {}
     for path in paths:
+        if writing.is_stream(path):
+            continue
         writing.require_creatable(path)
         writing.require_regular(path)
         if not (makes_directories or path.parent.is_dir()):

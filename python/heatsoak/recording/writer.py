@@ -48,7 +48,7 @@ def scan_journal(path: Path, schema: Schema) -> pl.LazyFrame:
     # opened here, since polars could take a path for a pattern or a URL
     with open_regular(path) as file:
         is_whole = size == os.fstat(file.fileno()).st_size
-        known = {**schema, _SEAL: pl.String}
+        known: Schema = {**schema, _SEAL: pl.String}
         frame = pl.scan_ndjson(file if is_whole else BytesIO(file.read(size)), schema=known)
     samples = frame.filter(pl.col(_SEAL).is_null()).drop(_SEAL)
     return _salvaged(path, schema) if _is_damaged(samples) else samples
