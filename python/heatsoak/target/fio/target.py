@@ -18,11 +18,14 @@ from heatsoak.target.fio.lane import COLUMNS, FioLoad, Lane
 from heatsoak.target.fio.watch import FioWatch
 from heatsoak.target.guard import refusal
 from heatsoak.target.guard.look import (
+    DENSE_UP_TO_BYTES,
     ContentsDigest,
+    Data,
     TargetView,
     changes,
     look,
     look_for_data,
+    nothing_found,
     remember,
 )
 from heatsoak.units import Size
@@ -86,6 +89,14 @@ class FioTarget(ABC):
         """Remember what is on the target; what is there beyond that later, others have written."""
         held = self._held()
         self._seen = None if held is None else look(held)
+
+    def _overwrites(self, data: Data | None) -> base.Note:
+        """Return what is said of what a run overwrites."""
+        if data is not None:
+            return base.Note("warning", f"{self._what}: {data}; this run overwrites it")
+        size = self.identity.size_bytes
+        level = "info" if size <= DENSE_UP_TO_BYTES else "warning"
+        return base.Note(level, f"{self._what}: {nothing_found(size)}")
 
     def _examine_again(self) -> None:
         """Raise RefusedError if the target is not as :meth:`look` left it, or others use it."""
