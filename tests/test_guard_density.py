@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from command import done_here, heatsoak_here
 from documented import table
+from drive_contents import mbr_of_one_partition
 from exports import file_export
 from guarded import MakeDrive, needs_loop, tool
 from heatsoak.errors import NotEmptyError
@@ -16,7 +17,9 @@ from heatsoak.target.guard.look import (
     SAMPLE_BYTES,
     Data,
     TargetView,
+    changes,
     contents,
+    look,
     look_for_data,
     nothing_found,
     parts_of,
@@ -165,6 +168,20 @@ def test_what_fio_repeats_by_a_pattern_is_no_signature(pattern: bytes) -> None:
         return (pattern * (length // len(pattern) + 1))[:length]
 
     assert contents(TargetView(64 * MIB, read)) == []
+
+
+def test_random_data_that_look_like_a_signature_are_ours_and_a_real_one_amid_them_is_not() -> None:
+    image = bytearray(16 * MIB)
+    view = TargetView(len(image), lambda at, length: bytes(image[at : at + length]))
+    for number in range(50):
+        image[:] = np.random.default_rng(number).bytes(len(image))
+        image[1080:1082] = b"\x53\xef"  # ext4, as far as two bytes can tell
+        if contents(view):
+            break
+    assert contents(view)
+    assert changes(look(view), view) == []
+    image[446:512] = mbr_of_one_partition()[446:]
+    assert changes(look(view), view)
 
 
 def test_what_is_said_where_nothing_is_found_names_what_may_be_missed() -> None:
