@@ -1,6 +1,7 @@
 """How densely the guard looks at a drive, and how likely it is that it misses a piece."""
 
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ from drive_contents import mbr_of_one_partition
 from exports import file_export
 from guarded import MakeDrive, needs_loop, tool
 from heatsoak.errors import NotEmptyError
-from heatsoak.target.fio import NbdTarget
+from heatsoak.protocol import WorkloadStep
+from heatsoak.target.fio import BlockTarget, NbdTarget
 from heatsoak.target.guard import check, claim, examine
 from heatsoak.target.guard.look import (
     SAMPLE_BYTES,
@@ -26,6 +28,7 @@ from heatsoak.target.guard.look import (
     places,
     spread,
 )
+from heatsoak.units import Size
 from hypothesis import given
 from hypothesis import strategies as st
 from needs import needs
@@ -145,6 +148,30 @@ def test_files_that_are_left_between_two_samples_of_a_listing_are_found_before_a
     said = " ".join(done_here("drives", cwd=tmp_path).stdout.split())
     assert "nothing found in" in said
     assert "safe" not in said
+
+
+@needs_loop
+@needs("fio")
+@pytest.mark.slow
+def test_what_a_run_left_on_a_large_drive_is_known_to_a_listing_and_to_the_next_run(
+    make_drive: MakeDrive,
+) -> None:
+    size = 400 * 10**9
+    drive = make_drive(size=size)
+    with closing(BlockTarget(drive.node, drive.id)) as target:
+        notes = target.open(writes=True)
+        assert any("nothing found in 5,961 places" in note.text for note in notes)
+        list(target.run(WorkloadStep(name="w", rw="write", bs=MIB, io_size=Size(bytes=8 * MIB))))
+    assert examine(drive.node) == ([], None)
+    assert check(drive.node, drive.id) is None
+    few = set(spread(size, SAMPLE_BYTES, 2048))
+    somewhere = next(at for at in spread(size, SAMPLE_BYTES, parts_of(size))[9:] if at not in few)
+    with drive.image.open("r+b") as image:
+        image.seek(somewhere)
+        image.write(b"somebody's data")
+    assert examine(drive.node) == ([], None)
+    with pytest.raises(NotEmptyError):
+        check(drive.node, drive.id)
 
 
 @needs("nbdkit")
