@@ -53,7 +53,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "heatsoak-watch": (("heatsoak watch /dev/nvme0n1", "No load of ours."),),
     "heatsoak-drives": (
-        ("heatsoak drives", "The drives here, and whether writing to them is safe."),
+        ("heatsoak drives", "The drives here, and what was found on them."),
         ('heatsoak drives --like "990 PRO 4TB"', "What the catalog knows of a model."),
     ),
     "heatsoak-import": (("heatsoak import fio/ hwinfo.csv -o mine", "Keep logs as a recording."),),

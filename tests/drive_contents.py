@@ -50,6 +50,12 @@ def ext4(drive: Drive) -> None:
     run("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", drive.node)
 
 
+def mbr_of_one_partition() -> bytes:
+    """A sector with a table of one partition, of 8 MiB from 1 MiB on."""
+    entry = bytes((0, 0, 2, 0, 0x83, 0, 0, 0)) + struct.pack("<II", 2048, 16384)
+    return bytes(446) + entry.ljust(64, b"\0") + b"\x55\xaa"
+
+
 def swap(drive: Drive) -> None:
     run("mkswap", drive.node)
 

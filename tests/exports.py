@@ -43,9 +43,9 @@ def memory_export(
 
 
 @contextmanager
-def file_export(image: Path, at: Path) -> Iterator[str]:
-    """Serve a file on the socket `at`; give the URI."""
-    with served(at, image.with_suffix(".pid"), "file", image) as (uri, _):
+def file_export(image: Path, at: Path, *options: str) -> Iterator[str]:
+    """Serve a file on the socket `at`; options are nbdkit's. Give the URI."""
+    with served(at, image.with_suffix(".pid"), *options, "file", image) as (uri, _):
         yield uri
 
 

@@ -6,7 +6,9 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import polars as pl
 import pytest
+from drive_contents import mbr_of_one_partition
 from guarded import another_process
 from heatsoak.errors import NotEmptyError, RefusedError, UsageError
 from heatsoak.protocol import WorkloadStep
@@ -129,6 +131,32 @@ def test_what_came_between_steps_is_not_written_over(
             with pytest.raises(RefusedError, match=said):
                 list(writes)
         assert image.read_bytes() == before
+
+
+@pytest.mark.slow
+def test_what_others_write_beneath_it_during_a_step_is_not_written_over_by_the_next(
+    drive: Path, tmp_path: Path
+) -> None:
+    image = tmp_path / "drive.img"
+    with opened(drive) as target:
+        batches = target.run(step(offset="16m", span="8m", runtime="2s"))
+        while not (isinstance(batch := next(batches), pl.DataFrame) and batch.height):
+            pass
+        with image.open("r+b") as file:  # a partition table, and what its partition holds
+            file.write(mbr_of_one_partition())
+            file.seek(2 * MIB)
+            file.write(b"somebody's" * (8 * MIB // 10))
+        list(batches)
+        before = image.read_bytes()
+        assert any(before[16 * MIB : 24 * MIB])
+        for writes in (target.run(step()), target.purge("discard")):
+            with pytest.raises(RefusedError, match="it holds a dos partition table"):
+                list(writes)
+        # what only reads disturbs nothing, and comes right after a load
+        assert list(target.run(step(rw="randread", io_size="1m")))
+        assert image.read_bytes() == before
+    with pytest.raises(RefusedError, match="it holds a dos partition table"):
+        BlockTarget(drive, f"{drive}:{SIZE}:NOT-EMPTY").open(writes=True)
 
 
 def test_a_drive_that_another_has_opened_between_steps_is_not_written(drive: Path) -> None:

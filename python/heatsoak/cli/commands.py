@@ -55,7 +55,7 @@ COMMANDS = {
     ),
     "drives": (
         "overview",
-        "List real and simulated drives, with their sensors and whether writing is safe.",
+        "List real and simulated drives, with their sensors and what was found on them.",
     ),
     "places": (
         "overview",

@@ -145,12 +145,10 @@ def print_drives(
     hosts = ("Host",) if has_hosts else ()
     table = output.table_of(*hosts, "Drive", "Model", "Size", "Sensors", "Writing")
     for drive in drives:
-        if drive["writable"]:
-            is_safe = drive["erase"] == drive["id"]
-            text = f"safe with --erase {drive['id']}" if is_safe else drive["why"]
-            writing = output.Text(text, style="green" if is_safe else "yellow")
-        else:
-            writing = output.Text(f"refused: {drive['why']}", style="yellow")
+        is_nothing_found = drive["writable"] and drive["erase"] == drive["id"]
+        refused = "" if drive["writable"] else "refused: "
+        style = "green" if is_nothing_found else "yellow"
+        writing = output.Text(f"{refused}{drive['why']}", style=style)
         table.add_row(
             *((output.Text(drive["host"]),) if has_hosts else ()),
             output.Text(drive["path"] or drive["id"]),

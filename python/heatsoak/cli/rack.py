@@ -58,7 +58,7 @@ def drives_command(
     force: common.ForceOption = False,
     output_format: common.FormatOption = "text",
 ) -> int:
-    """List the drives of all hosts, and whether writing to them is safe."""
+    """List the drives of all hosts, and what was found on them."""
     if output is not None:
         check_free([output], force=force)
     found = running.drives_of_hosts(scheduler)

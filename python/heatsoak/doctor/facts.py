@@ -346,7 +346,7 @@ ROWS = (
     FactRow(
         "util-linux",
         "load",
-        "ends fio with heatsoak; tells whether a drive is empty",
+        "ends fio with heatsoak; tells what a drive holds",
         _util_linux,
     ),
     FactRow("drives", "load", "whole drives to test", _drives),
@@ -462,16 +462,18 @@ def _block(path: Path, machine: Machine) -> LookResult:
     from heatsoak.target.device import describe_device
     from heatsoak.target.guard import examine
     from heatsoak.target.guard.hold import word_for
+    from heatsoak.target.guard.look import nothing_found
 
     if not can_open(path):
         return LookResult("missing", "not allowed to open it", None if is_root() else AS_ROOT)
     reasons, data = examine(path, machine.roots)
     if reasons:
         return LookResult("limited", f"can only be read: {'; '.join(reasons)}")
-    name = describe_device(path, machine.roots).erase_id
-    assert name is not None
-    held = data or "it is empty, or as heatsoak left it"
-    return LookResult("ok", f"can be tested: {held}; writing needs --erase {word_for(name, data)}")
+    info = describe_device(path, machine.roots)
+    assert info.erase_id is not None
+    held = data or nothing_found(info.size_bytes, is_whole=False)
+    erase = word_for(info.erase_id, data)
+    return LookResult("ok", f"can be tested: {held}; writing needs --erase {erase}")
 
 
 def _nbd_target() -> LookResult:

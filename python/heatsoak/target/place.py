@@ -293,11 +293,12 @@ def _real(roots: Roots) -> Iterator[device.DriveRow]:
 def _row(info: device.DeviceInfo, roots: Roots) -> device.DriveRow:
     from heatsoak.target.guard import examine  # Linux only
     from heatsoak.target.guard.hold import word_for
+    from heatsoak.target.guard.look import nothing_found
 
     reasons, data = examine(info.path, roots)
     name = info.erase_id or str(info.path)
     erase = None if reasons else word_for(name, data)
-    empty = "it is empty, or as heatsoak left it, and not in use"
+    held = data or nothing_found(info.size_bytes, is_whole=False)
     return device.DriveRow(
         id=name,
         path=str(info.path),
@@ -307,7 +308,7 @@ def _row(info: device.DeviceInfo, roots: Roots) -> device.DriveRow:
         simulated=False,
         sensors=_columns(info, roots),
         writable=not reasons,
-        why="; ".join(reasons) or f"{data or empty}; writing needs --erase {erase}",
+        why="; ".join(reasons) or f"{held}; writing needs --erase {erase}",
         erase=erase,
     )
 

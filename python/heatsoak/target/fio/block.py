@@ -61,8 +61,7 @@ class BlockTarget(FioTarget):
     def _claim(self, writes: bool) -> Iterator[base.Note]:
         if writes:
             self._claimed = claim(self._path, self._erase_id, self._roots, known=self._info)
-            if (data := self._claimed.data) is not None:
-                yield base.Note("warning", f"{self._path}: {data}; this run overwrites it")
+            yield self._overwrites(self._claimed.data)
             # restore what an earlier, killed run left changed on this drive (and no other)
             if self._info.serial is not None:
                 yield from hctm.put_back(self._roots, serial=self._info.serial)

@@ -71,8 +71,8 @@ class NbdTarget(FioTarget):
             if (refused := named.refused(self._erase_id, data)) is not None:
                 raise refused
         self._demand_second()
-        if data is not None:
-            yield base.Note("warning", f"{self._uri}: {data}; this run overwrites it")
+        if filled is not None:
+            yield self._overwrites(data)
         yield base.Note(
             "info",
             f"{self._uri}: will be overwritten; there is no way to tell whether another client is "
@@ -217,4 +217,5 @@ def _view(export: NbdConnection) -> look.TargetView:
     return look.TargetView(
         export.size_bytes,
         lambda offset, length: b"" if is_hole() else export.read(offset, length),
+        read_many=lambda all_: [b""] * len(all_) if is_hole() else export.read_many(all_),
     )

@@ -13,7 +13,8 @@ import re
 import socket
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -28,6 +29,8 @@ _TIMEOUT_S = 20.0
 _POLL_MS = 200
 #: Sizes of single requests: servers allow reads of up to 32 MiB, and lengths below 4 GiB.
 _READ_BYTES = 1 << 20
+#: How many of them are under way at a time.
+_DEPTH = 32
 _STATUS_BYTES = 2 << 30
 #: At 2 GiB per request, asking about all of a larger export would take minutes.
 _MAX_STATUS_BYTES = 1 << 50
@@ -205,13 +208,33 @@ class NbdConnection(Closing):
 
     def read(self, offset: int, length: int) -> bytes:
         """Return the contents of a range; raises ToolError if it cannot be read."""
-        parts = []
-        for start in range(offset, offset + length, _READ_BYTES):
-            size = min(_READ_BYTES, offset + length - start)
-            buffer = ctypes.create_string_buffer(size)
-            self._finish("nbd_aio_pread", buffer, size, start, _NO_CALLBACK, 0)
-            parts.append(buffer.raw)
-        return b"".join(parts)
+        end = offset + length
+        starts = range(offset, end, _READ_BYTES)
+        return b"".join(self.read_many((at, min(_READ_BYTES, end - at)) for at in starts))
+
+    def read_many(self, places: Iterable[tuple[int, int]]) -> Iterator[bytes]:
+        """Yield the contents of ranges, each of 1 MiB at most, with several reads under way.
+
+        Where one cannot be read while others are under way, the connection is closed.
+        """
+        under_way: deque[tuple[int, Any]] = deque()
+        try:
+            for start, size in places:
+                buffer = ctypes.create_string_buffer(size)
+                cookie = self._call("nbd_aio_pread", buffer, size, start, _NO_CALLBACK, 0)
+                under_way.append((cookie, buffer))
+                if len(under_way) == _DEPTH:
+                    yield self._answer(*under_way.popleft())
+            while under_way:
+                yield self._answer(*under_way.popleft())
+        finally:
+            if under_way:  # late answers would be written to freed memory
+                self.close()
+
+    def _answer(self, cookie: int, buffer: Any) -> bytes:
+        self._end(cookie)
+        answer: bytes = buffer.raw
+        return answer
 
     def trim(self, offset: int, length: int) -> None:
         """Trim a range of less than 4 GiB."""
@@ -260,7 +283,10 @@ class NbdConnection(Closing):
 
     def _finish(self, name: str, *words: Any) -> None:
         """Send a command and wait for its answer."""
-        cookie = self._call(name, *words)
+        self._end(self._call(name, *words))
+
+    def _end(self, cookie: int) -> None:
+        """Wait for the answer to a command."""
         result = 0
 
         def is_over() -> bool:

@@ -5,6 +5,7 @@ import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,14 @@ from heatsoak.target.fio.lane import COLUMNS, FioLoad, Lane
 from heatsoak.target.fio.watch import FioWatch
 from heatsoak.target.guard import refusal
 from heatsoak.target.guard.look import (
+    DENSE_UP_TO_BYTES,
     ContentsDigest,
+    Data,
     TargetView,
     changes,
     look,
     look_for_data,
+    nothing_found,
     remember,
 )
 from heatsoak.units import Size
@@ -87,14 +91,27 @@ class FioTarget(ABC):
         held = self._held()
         self._seen = None if held is None else look(held)
 
-    def _examine_again(self) -> None:
-        """Raise RefusedError if the target is not as :meth:`look` left it, or others use it."""
+    def _overwrites(self, data: Data | None) -> base.Note:
+        """Return what is said of what a run overwrites."""
+        if data is not None:
+            return base.Note("warning", f"{self._what}: {data}; this run overwrites it")
+        size = self.identity.size_bytes
+        level = "info" if size <= DENSE_UP_TO_BYTES else "warning"
+        return base.Note(level, f"{self._what}: {nothing_found(size)}")
+
+    def _examine_again(self, *, writes: bool = True) -> None:
+        """Raise RefusedError if the target is not as :meth:`look` left it, or others use it.
+
+        If it `writes` next, it also searches for what others put there while heatsoak wrote.
+        """
         held = self._held()
         if held is None:
             return
         assert self._seen is not None
+        # a file of our own was made with nothing in it, and needs no tools that search
+        searches = writes and self._left_as is not None
         with self._again(held) as now:
-            reasons = changes(self._seen, now)
+            reasons = changes(self._seen, now, searches=searches)
         if reasons:
             raise refusal(self._what, reasons)
         self._is_written = True
@@ -283,7 +300,7 @@ class FioTarget(ABC):
         kept: Sequence[int] | None = None,
     ) -> Iterator[base.Batch]:
         """Load the target, which must be as heatsoak left it, and look at it afterwards."""
-        yield from base.waiting_for(self._examine_again)
+        yield from base.waiting_for(partial(self._examine_again, writes=step.changes_data))
         try:
             yield from self._before(step.name, regions)
             yield base.Note(

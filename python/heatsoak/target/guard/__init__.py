@@ -18,14 +18,15 @@ A device is claimed if all of this is true:
   and its serial is read again (`hold`);
 - through that descriptor, both ends can be read, and neither `blkid -p` nor `wipefs -n` nor our own
   search for marks finds a file system, RAID member, volume or partition table (`content`);
-- nothing else is on it either, at both ends and a few thousand places, but what heatsoak's own last
-  run has left (`look`), or the user has said that this may be lost;
+- nothing else is found on it either, at both ends and once in each 64 MiB, but what heatsoak's own
+  last run has left (`look`), or the user has said that this may be lost;
 - the user has named it: ``--erase`` with its serial or by-id name, or ``PATH:SIZE_BYTES`` if it has
   neither (`hold`).
 
 An NBD export is guarded by :mod:`heatsoak.target.fio.nbd`, which also uses `look` and `hold`.
 Before each step and each purge, whatever the target, :class:`heatsoak.target.fio.target.FioTarget`
-compares what is on it with what heatsoak's last step left (`look`).
+compares what is on it with what heatsoak's last step left, and before it writes to a drive or an
+export, searches for signatures of what others wrote during that step (`look`).
 
 It cannot see another machine that uses the same disk through a network or a shared enclosure, a
 writer without exclusive access that hides from root, or a little data without a signature between

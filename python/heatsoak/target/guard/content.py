@@ -182,7 +182,7 @@ def content(fd: int, size_bytes: int) -> list[str]:
         # both tools use libblkid: search ourselves for what it does not know or misses
         kinds |= dict.fromkeys(marks(ends[0], ends[1], size_bytes))
     if kinds:
-        return [f"it holds {', '.join(kinds)} (only an empty drive can be written)", *doubts]
+        return [f"it holds {', '.join(kinds)} (remove it first)", *doubts]
     return doubts
 
 

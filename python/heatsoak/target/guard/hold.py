@@ -221,7 +221,7 @@ def claim(
     *,
     known: DeviceInfo | None = None,
 ) -> Claim:
-    """Return `device`, claimed and safe to overwrite.
+    """Return `device`, claimed to be overwritten.
 
     `known` is the drive that `device` led to when the run was prepared: any other is refused.
     Raises RefusedError, one line with every reason, in all other cases. A missing or wrong
@@ -273,8 +273,8 @@ def _open_alone(device: Path, mode: int = os.O_RDWR) -> int:
 def examine(device: Path, roots: Roots | None = None) -> tuple[list[str], look.Data | None]:
     """Return every reason, except its name, to refuse `device`, and the data that would be lost.
 
-    Without a reason, None means that it is empty, or holds what heatsoak's last run left. Only
-    opens it for reading. Valid for this moment only: :func:`claim` checks everything again.
+    Without a reason, None means that nothing was found, or what heatsoak's last run left. Only
+    opens it for reading, and looks at fewer places than :func:`claim`, which checks all again.
     """
     roots = roots or Roots()
     try:
@@ -283,7 +283,7 @@ def examine(device: Path, roots: Roots | None = None) -> tuple[list[str], look.D
         return [str(doubt)], None
     reasons = _uses(info, roots)
     # a drive in use is not opened exclusively, not even briefly
-    more, data = _read(device, info, roots, exclusively=not reasons)
+    more, data = _read(device, info, roots, exclusively=not reasons, is_whole=False)
     return list(dict.fromkeys([*reasons, *more])), data
 
 
@@ -304,7 +304,7 @@ def check(
     named = naming(device, info)
     if before_reading is not None and named.refused(erase_id, None) is None:
         before_reading()
-    reasons, data = _read(device, info, roots, exclusively=True)
+    reasons, data = _read(device, info, roots, exclusively=True, is_whole=True)
     if not reasons and not os.access(device, os.W_OK):
         reasons = [_cannot_open(PermissionError(errno.EACCES, ""))]
     if reasons:
@@ -315,7 +315,7 @@ def check(
 
 
 def _read(
-    device: Path, info: DeviceInfo, roots: Roots, *, exclusively: bool
+    device: Path, info: DeviceInfo, roots: Roots, *, exclusively: bool, is_whole: bool
 ) -> tuple[list[str], look.Data | None]:
     """Return the reasons in the drive's contents not to write to it, and the data that it holds.
 
@@ -335,7 +335,8 @@ def _read(
                 os.close(alone)
         same_drive(fd, info, roots)
         reasons = content(fd, info.size_bytes)
-        return reasons, None if reasons or not exclusively else _data(fd, info)
+        is_unread = reasons or not exclusively
+        return reasons, None if is_unread else _data(fd, info, is_whole=is_whole)
     except OSError as error:
         return [_cannot_open(error)], None
     except Doubt as doubt:
@@ -344,13 +345,12 @@ def _read(
         os.close(fd)
 
 
-def _data(fd: int, info: DeviceInfo) -> look.Data | None:
+def _data(fd: int, info: DeviceInfo, *, is_whole: bool) -> look.Data | None:
     """Return what somebody else may have put on a drive; None if nobody has. Raises Doubt."""
     assert info.erase_id is not None
+    view = look.TargetView.through(fd, info.size_bytes)
     try:
-        return look.of_others(
-            info.erase_id, look.look_for_data(look.TargetView.through(fd, info.size_bytes))
-        )
+        return look.of_others(info.erase_id, look.look_for_data(view, is_whole=is_whole))
     except OSError as error:
         raise Doubt(f"it cannot be read everywhere ({error.strerror})") from None
 
@@ -380,7 +380,7 @@ def _examine(fd: int, device: Path, info: DeviceInfo, erase_id: str | None, root
         same_drive(fd, info, roots)
         reasons = _uses(info, roots, own_fd=fd) + content(fd, info.size_bytes)
         if not reasons:
-            data = _data(fd, info)
+            data = _data(fd, info, is_whole=True)
         same_drive(fd, info, roots)
     except Doubt as doubt:
         reasons = [str(doubt)]

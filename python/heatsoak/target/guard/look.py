@@ -12,15 +12,19 @@ import hashlib
 import os
 import random
 import stat
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from itertools import starmap
 from pathlib import Path
 
 from heatsoak.errors import ToolError
 from heatsoak.target.guard.content import content
 from heatsoak.target.undo import state_directory
-from heatsoak.words import percent_text
+from heatsoak.words import percent_text, size_text
 
 #: How much of each end is looked at; no signature that blkid knows is further inside.
 END_BYTES = 4 << 20
@@ -28,9 +32,13 @@ _PIECE_BYTES = 1 << 20
 #: Samples between the ends only help to recognize a target; emptiness is never sampled.
 _SAMPLES = 256
 SAMPLE_BYTES = 4096
+#: How many reads are under way at a time, and from how many the answers wait in memory.
+_DEPTH, _AT_ONCE = 32, 1024
+#: Offset and length.
+_Place = tuple[int, int]
 
 
-def places(size_bytes: int, samples: int = _SAMPLES) -> Iterator[tuple[int, int]]:
+def places(size_bytes: int, samples: int = _SAMPLES) -> Iterator[_Place]:
     """Yield offset and length of the parts that identify a target: both ends, and samples."""
     tail = max(size_bytes - END_BYTES, END_BYTES)
     tail -= tail % SAMPLE_BYTES
@@ -66,18 +74,45 @@ class TargetView:
         size_bytes: how much of it there is to see.
         read: returns what is at an offset, of a length; raises OSError or ToolError.
         sectors_changed: how many were ever written or discarded, by anybody, if that is counted.
+        read_many: does so at many places, with several reads under way; None if it cannot.
     """
 
     size_bytes: int
     read: Callable[[int, int], bytes]
     sectors_changed: int | None = None
+    read_many: Callable[[Sequence[_Place]], Iterable[bytes]] | None = None
 
     @classmethod
     def through(cls, fd: int, size_bytes: int, sectors_changed: int | None = None) -> "TargetView":
         """Return what is seen through a descriptor."""
         # what is below a loop device may have changed behind what was read through it
         os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-        return cls(size_bytes, lambda offset, length: os.pread(fd, length, offset), sectors_changed)
+
+        def read(offset: int, length: int) -> bytes:
+            return os.pread(fd, length, offset)
+
+        return cls(size_bytes, read, sectors_changed, partial(_in_threads, read))
+
+    def pieces(self, places: Sequence[_Place]) -> Iterable[bytes]:
+        """Return what is at each of `places`, in their order."""
+        return starmap(self.read, places) if self.read_many is None else self.read_many(places)
+
+    def answering(self) -> "TargetView":
+        """Return the same, where a place that cannot be read counts as what it answers."""
+
+        def read(offset: int, length: int) -> bytes:
+            try:
+                return self.read(offset, length)
+            except (OSError, ToolError) as error:
+                return str(error).encode()
+
+        return TargetView(self.size_bytes, read, self.sectors_changed)
+
+
+def _in_threads(read: Callable[[int, int], bytes], places: Sequence[_Place]) -> Iterator[bytes]:
+    with ThreadPoolExecutor(_DEPTH) as pool:
+        for at in range(0, len(places), _AT_ONCE):
+            yield from pool.map(lambda place: read(*place), places[at : at + _AT_ONCE])
 
 
 @dataclass(frozen=True)
@@ -92,21 +127,44 @@ class ContentsDigest:
 def look(view: TargetView) -> ContentsDigest:
     """Return what is on a target; a place that cannot be read counts as what it answers."""
     digest = hashlib.sha256()
-    for start, length in places(view.size_bytes):
-        try:
-            digest.update(view.read(start, length))
-        except (OSError, ToolError) as error:
-            digest.update(str(error).encode())
+    for piece in starmap(view.answering().read, places(view.size_bytes)):
+        digest.update(piece)
     return ContentsDigest(view.size_bytes, digest.digest(), view.sectors_changed)
 
 
-def changes(seen: ContentsDigest, view: TargetView) -> list[str]:
-    """Return the reasons not to write to a target in what changed since it was `seen`."""
+def changes(seen: ContentsDigest, view: TargetView, *, searches: bool = True) -> list[str]:
+    """Return the reasons not to write to a target in what changed since it was `seen`.
+
+    What others wrote before that, while heatsoak wrote too, is told by its signature alone. It
+    `searches` for them unless told not to.
+    """
     if view.size_bytes != seen.size_bytes:
         return [f"its size was {seen.size_bytes} and is {view.size_bytes} now"]
-    if look(view) == seen:
-        return []
-    return contents(view) or ["its contents were changed by somebody else"]
+    if look(view) != seen:
+        return contents(view) or ["its contents were changed by somebody else"]
+    # both ends of random data look like a signature of two bytes once in 10,000 times
+    now = view.answering()
+    return (searches and contents(now) and contents(_without_random(now))) or []
+
+
+_SECTOR_BYTES = 512
+#: How often a byte at least occurs in a sector with a signature, which has fields and padding: in
+#: a random one, once in 3,000 times.
+_REPEATED = 12
+
+
+def _without_random(view: TargetView) -> TargetView:
+    """Return the view, with zeros in sectors that fio's random data can have made."""
+
+    def read(offset: int, length: int) -> bytes:
+        piece = view.read(offset, length)
+        sectors = (piece[at : at + _SECTOR_BYTES] for at in range(0, len(piece), _SECTOR_BYTES))
+        return b"".join(
+            each if max(Counter(each).values()) >= _REPEATED else bytes(len(each))
+            for each in sectors
+        )
+
+    return TargetView(view.size_bytes, read)
 
 
 def contents(view: TargetView) -> list[str]:
@@ -128,8 +186,32 @@ def is_filled(piece: bytes) -> bool:
     return piece.count(0) < len(piece)
 
 
-#: Some seconds on a slow drive, well below one on an SSD.
-_DATA_SAMPLES = 2048
+#: Where a listing looks: some seconds on a slow drive, well below one on an SSD.
+_FEW = 2048
+#: Before a drive is written, there is a sample in each part of so many bytes. All reads together
+#: are at most 65,000, which is enough for 4 TB: seconds on an SSD.
+_PART_BYTES, _MOST = 64 << 20, 62_500
+#: On a larger target the parts are larger.
+DENSE_UP_TO_BYTES = _PART_BYTES * _MOST
+
+
+def parts_of(size_bytes: int, *, is_whole: bool = True) -> int:
+    """Return how many equal parts a sample is taken from; fewer unless the look `is_whole`."""
+    return max(_FEW, min(-(-size_bytes // _PART_BYTES), _MOST)) if is_whole else _FEW
+
+
+def nothing_found(size_bytes: int, *, is_whole: bool = True) -> str:
+    """Return what is said of a target on which nothing of anybody else's was found.
+
+    A piece of two parts always has a whole one in it, and with it a sample; the share of those as
+    large as one part that have none is a sixth: docs/write-guard.md.
+    """
+    parts = parts_of(size_bytes, is_whole=is_whole)
+    part = size_bytes / parts
+    return (
+        f"nothing found in {parts:,} places, or only what heatsoak left: pieces under "
+        f"{size_text(2 * part)} may be missed (of {size_text(part)}: one in six)"
+    )
 
 
 @dataclass(frozen=True)
@@ -137,7 +219,7 @@ class Data:
     """What was read of a target.
 
     Attributes:
-        digest: of all that was read.
+        digest: of all that was read, first of what a listing reads.
         first: the offset in bytes of the first block that holds data; None if none does.
         share: of the samples over the whole target, how many hold data, 0 to 1.
     """
@@ -151,33 +233,35 @@ class Data:
         return f"it is not empty: {percent} of it holds data, first at byte {self.first}"
 
 
-def look_for_data(view: TargetView) -> Data:
-    """Read a target, and say whether it is empty.
+def look_for_data(view: TargetView, *, is_whole: bool = True) -> Data:
+    """Read a target, and say what of it holds data: at fewer places unless the look `is_whole`.
 
-    It is empty if every block that is read consists of zeros, or of one byte that is the same for
+    Nothing does if every block that is read consists of zeros, or of one byte that is the same for
     all of them. Raises OSError and ToolError as the view does.
     """
     size_bytes = view.size_bytes
-    sampled = set(spread(size_bytes, SAMPLE_BYTES, _DATA_SAMPLES))
-    digest, held, fill = hashlib.sha256(), set[int](), 0
-    for start, length in (*places(size_bytes, _DATA_SAMPLES), *_backups(size_bytes)):
-        piece = view.read(start, length)
-        digest.update(piece)
-        if piece.count(0) == len(piece):
-            continue
-        for at in range(0, len(piece), SAMPLE_BYTES):
-            block = piece[at : at + SAMPLE_BYTES]
-            byte = block[0]
-            is_plain = block.count(byte) == len(block)
-            if is_plain:
-                fill = fill or byte
-            if not is_plain or byte not in (0, fill):
-                held.add(start + at)
-    share = len(held & sampled) / max(len(sampled), 1)
-    return Data(digest.hexdigest(), min(held, default=None), share)
+    parts = parts_of(size_bytes, is_whole=is_whole)
+    sampled = spread(size_bytes, SAMPLE_BYTES, parts)
+    looks = [[*places(size_bytes, _FEW), *_backups(size_bytes)]]
+    if parts > _FEW:
+        looks.append([(start, SAMPLE_BYTES) for start in sampled])
+    digest, digests, held, fill = hashlib.sha256(), list[str](), set[int](), 0
+    for each in looks:
+        for (start, _), piece in zip(each, view.pieces(each), strict=True):
+            digest.update(piece)
+            for at in range(0, len(piece), SAMPLE_BYTES) if is_filled(piece) else ():
+                block = piece[at : at + SAMPLE_BYTES]
+                is_plain = block.count(block[0]) == len(block)
+                if is_plain:
+                    fill = fill or block[0]
+                if not is_plain or block[0] not in (0, fill):
+                    held.add(start + at)
+        digests.append(digest.hexdigest())
+    share = len(held.intersection(sampled)) / max(len(sampled), 1)
+    return Data(" ".join(digests), min(held, default=None), share)
 
 
-def _backups(size_bytes: int) -> Iterator[tuple[int, int]]:
+def _backups(size_bytes: int) -> Iterator[_Place]:
     """Yield where file systems keep a second superblock far from the ends."""
     # ext2 to ext4: at the start of block groups 1, 3, 5, 7 and 9, which have 8 blocks' bits each
     offsets = [group * 8 * block**2 for block in (1024, 2048, 4096) for group in (1, 3, 5, 7, 9)]
@@ -192,7 +276,8 @@ def of_others(name: str, data: Data) -> Data | None:
     if data.first is None:
         return None
     with suppress(OSError):
-        if _file(name).read_text("ascii", "replace") == data.digest:
+        # a listing's is the first of the two that are kept
+        if _file(name).read_text("ascii", "replace").startswith(data.digest):
             return None
     return data
 
