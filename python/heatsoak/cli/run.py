@@ -211,7 +211,9 @@ def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
 
 
 def _print_surroundings(run: dict[str, Any], console: Console) -> None:
-    """Print what to change by hand before a run, and what warms the case during it."""
+    """Print what to know and to change by hand before a run, and what warms the case in it."""
+    for warning in run["warnings"]:
+        console.print(Text(warning, style="yellow"))
     if run["set_up"]:
         wanted = ", ".join(f"{key} = {value}" for key, value in run["set_up"].items())
         console.print(Text(f"set up by hand: {wanted}"))
