@@ -97,7 +97,7 @@ def loaded_by(*words: str) -> set[str]:
         (("rnu",), "No such command 'rnu'"),
         (("analyze", "nowhere"), "nowhere: there is no such file or directory"),
         (("analyze", "empty"), "nothing can be imported: there is no file in it"),
-        (("analyze", "broken"), "broken/recording.json: Invalid JSON"),
+        (("analyze", "broken"), "broken/recording.json: invalid JSON"),
         (("demo", "-o", "broken"), "broken: already exists"),
         (("demo", "-o", "mine.toml/x"), "mine.toml is a file, not a directory"),
         (("run", "pipe", "--on", "."), "pipe: is a pipe, not a regular file"),

@@ -239,8 +239,11 @@ def test_the_plugin_alone_says_what_it_wants(tmp_path: Path, words: list[str], s
 @pytest.mark.slow
 @live
 def test_the_printed_address_leads_to_the_socket_and_a_killed_server_leaves_nothing_serving(
-    tmp_path: Path, small_drive: Path
+    tmp_path: Path, small_drive: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
     directory = tmp_path / "a%20b&c+d#[1]"
     directory.mkdir()
     with served(directory, small_drive, "--speed", "200MB") as drive:
@@ -251,6 +254,7 @@ def test_the_printed_address_leads_to_the_socket_and_a_killed_server_leaves_noth
         assert answers(drive.socket)
         drive.end(signal.SIGKILL)
         assert until(lambda: not answers(drive.socket))
+        assert not list(temporary.iterdir())
     done = heatsoak_here("nbd", DRIVE, "--socket", "socket", cwd=directory)
     assert "remove it if no server uses it any more" in complaint(done, 2)
 

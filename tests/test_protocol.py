@@ -2,8 +2,10 @@ import json
 from pathlib import Path
 
 import pytest
+from command import heatsoak_here, json_here
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Pause, Protocol, Purge, WorkloadStep, apply_settings, bundled, load
+from heatsoak.target.simulated import SimulatedTarget
 
 STEP = 'name = "x"\n[[steps]]\nname = "a"\nrw = "read"\n'
 PAUSE = '[[steps]]\nkind = "pause"\n'
@@ -209,3 +211,77 @@ def test_a_wrong_setting_is_one_line(setting: str, said: str) -> None:
 def test_a_step_says_what_it_does_in_a_few_words() -> None:
     step = WorkloadStep(name="m", rw="randrw", rwmixread=70, bs=4096, iodepth=3, numjobs=2)
     assert step.describe() == "random mix, 70 % reads, 4k, QD3 x 2 jobs"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (STEP + "[[steps]]\nkind = 'puase'", "steps[2]: there is no kind 'puase' (did you mean"),
+        (STEP + "[[steps]]\nkind = 'rounds'\nat_most = 5\nsteps = [3]", "should be a table (is 3)"),
+        ("steps = 'x'\n" + STEP.partition("\n")[0], "steps: input should be a list (is 'x')"),
+        (STEP + "only_if_drop_in = {a = 1}", "steps[1].only_if_drop_in: input should be a list"),
+        (STEP + "beside = [3]", "steps[1].beside[1]: input should be a table (is 3)"),
+        (STEP + "[conditions]\nslot = [1]", "mine.toml: conditions.slot: input should be a valid"),
+        (
+            STEP + "[[scores]]\nname = 'a'\ndefinition = 'b'\nmetric = 'iops'\nsteps = []",
+            "should have at least 1 it",
+        ),
+        (STEP + STEP.partition("\n")[2], "mine.toml: two steps are named 'a'"),
+    ],
+)
+def test_what_is_wrong_is_said_in_the_words_of_the_file(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        load(written(tmp_path, text))
+    assert said in str(caught.value)
+
+
+def test_a_protocol_that_is_too_long_is_refused_in_one_line(tmp_path: Path) -> None:
+    many = "".join(f'[[steps]]\nname = "{i}"\nrw = "read"\n' for i in range(10_001))
+    with pytest.raises(UsageError, match=r"mine.toml: steps: more than 10,000 steps"):
+        load(written(tmp_path, f'name = "x"\n{many}'))
+    axes = ", ".join(f"{key} = {list(range(1, 1000))}" for key in ("bs", "iodepth", "numjobs"))
+    rounds = (
+        'name = "x"\n[[steps]]\nkind = "rounds"\nat_most = 5\n[[steps.steps]]\n'
+        f'name = "{{bs}} {{iodepth}} {{numjobs}}"\nrw = "read"\nvary = {{ {axes} }}\n'
+    )
+    with pytest.raises(UsageError, match=r"steps\[1\].steps: more than 10,000 steps"):
+        load(written(tmp_path, rounds))
+
+
+def test_of_a_long_protocol_a_few_loads_are_tried_and_the_first_steps_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = []
+    cost_of = SimulatedTarget.cost_of
+
+    def counted(target: SimulatedTarget, step: WorkloadStep) -> float:
+        tried.append(step.name)
+        return cost_of(target, step)
+
+    monkeypatch.setattr(SimulatedTarget, "cost_of", counted)
+    steps = "".join(
+        f'[[steps]]\nname = "step {i}"\nrw = "read"\nruntime = "{1 + i % 4}s"\n'
+        + ("" if i == 0 else f'only_if_drop_in = "step {i - 1}"\n' if i % 2 else "")
+        for i in range(1000)
+    )
+    written(tmp_path, f'name = "x"\n{steps}')
+    words = ("run", "mine.toml", "--on", "sim:samsung-950-pro-512", "--dry-run")
+    done = heatsoak_here(*words, cwd=tmp_path)
+    assert len(tried) == 2
+    assert "and 800 steps more" in done.stdout
+    assert "step 199 " in done.stdout
+    assert "step 200 " not in done.stdout
+    assert len(json_here(*words, cwd=tmp_path)[0]["steps"]) == 1000
+    tried.clear()
+    written(tmp_path, 'name = "x"\n' + "".join(_unlike(400)))
+    assert json_here(*words, cwd=tmp_path)[0]["simulation_s"] > 0
+    assert len(tried) == 200
+
+
+def _unlike(count: int) -> list[str]:
+    return [
+        f'[[steps]]\nname = "{i}"\nrw = "read"\nruntime = "{5 + i}s"\nrate_iops = {10 + i}\n'
+        for i in range(count)
+    ]

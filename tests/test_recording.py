@@ -107,12 +107,19 @@ def test_nothing_is_written_over_what_is_there_nor_into_columns_that_were_not_an
         writer.append(pl.DataFrame({"t_s": [0.0], "power_w": [1.0]}))
 
 
+def repeat_steps(meta: Path) -> None:
+    document = json.loads(meta.read_text())
+    document["protocol"]["steps"] *= 2
+    meta.write_text(json.dumps(document))
+
+
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (lambda d: (d / META).write_text("{"), "Invalid JSON"),
+        (lambda d: (d / META).write_text("{"), "invalid JSON"),
         (lambda d: (d / META).write_bytes(b"\xff\0"), "JSON"),
         (lambda d: (d / META).write_text(json.dumps({"schema_version": 9})), "schema_version"),
+        (lambda d: repeat_steps(d / META), r"recording\.json: protocol: two steps are named 'a'"),
         (lambda d: (d / PARQUET).unlink(), "has no samples"),
         (lambda d: (d / PARQUET).write_bytes(b"PAR1 no more"), "was changed after it was made"),
     ],

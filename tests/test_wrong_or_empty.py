@@ -151,7 +151,7 @@ def test_a_broken_recording_that_was_named_or_is_the_only_one_is_an_error(
         (tmp_path / name / "recording.json").write_text("{")
     shutil.copytree(ground / "rec", tmp_path / "whole")
     for words in (("analyze", "one"), ("analyze", "whole", "b")):
-        assert "recording.json: Invalid JSON" in complaint(heatsoak_here(*words, cwd=tmp_path), 2)
+        assert "recording.json: invalid JSON" in complaint(heatsoak_here(*words, cwd=tmp_path), 2)
 
 
 #: No file or directory can be made in it, not even by root.

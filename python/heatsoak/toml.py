@@ -1,7 +1,9 @@
 """TOML that somebody wrote: read, checked against a model, and refused in one line."""
 
+import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -55,10 +57,23 @@ def validated(
         raise errors.UsageError(f"{name}: {explain(error, model)}") from error
 
 
+#: What pydantic puts into the place of an error for what it tried there, and for a table's key.
+_TRIED = re.compile(r"[a-z-]+\[.*\]|\[key\]|[A-Z]\w*")
+_PLAIN_TYPES = ("str", "int", "float", "bool", "none")
+#: What it says of its own or Python's types.
+_TABLE, _LIST = "input should be a table", "input should be a list"
+_SAID = {
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), _TABLE),
+    **dict.fromkeys(("list_type", "tuple_type"), _LIST),
+}
+#: Which is said of several: a misspelt key is reported as missing too, and steps of a log as of no
+#: kind that protocols have.
+_ORDER = {"extra_forbidden": 0, "union_tag_invalid": 2}
+
+
 def explain(error: ValidationError, model: type[BaseModel]) -> str:
     """Return what is wrong in one line: the key, what is wrong, and what would be right."""
-    # a misspelt key is reported as missing too: prefer the unknown key
-    first = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
+    first = min(_of_one_kind(error), key=lambda entry: _ORDER.get(entry["type"], 1))
     is_unknown = first["type"] == "extra_forbidden"
     place, known = _place(first["loc"][:-1] if is_unknown else first["loc"], model)
     if is_unknown:
@@ -67,30 +82,60 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
         return f"unknown key '{key}'{where}{errors.suggestion(key, known)}"
     if first["type"] == "missing":
         return f"{place} is missing"
-    message = errors.without_prefix(str(first["msg"]))
-    message = message[:1].lower() + message[1:]
+    message = _message(first)
     value = first.get("input")
     is_shown = isinstance(value, str | int | float) and repr(value) not in message
     shown = f" (is {value!r})" if is_shown else ""
     return f"{place}: {message}{shown}" if place else message
 
 
-def _place(path: Iterable[str | int], model: type[BaseModel]) -> tuple[str, set[str]]:
+def _message(entry: Any) -> str:
+    about = entry.get("ctx", {})
+    match entry["type"]:
+        case "union_tag_invalid":
+            kinds = about["expected_tags"].replace("'", "")
+            near = errors.suggestion(about["tag"], kinds.split(", "))
+            return f"there is no kind '{about['tag']}'{near}: {kinds}"
+        case "union_tag_not_found":
+            return "kind is missing"
+        case "too_short":
+            return f"input should have at least {about['min_length']} items"
+    message = _SAID.get(entry["type"]) or errors.without_prefix(str(entry["msg"]))
+    return message[:1].lower() + message[1:]
+
+
+def _of_one_kind(error: ValidationError) -> list[Any]:
+    """The errors; where a table may be of several kinds, those of the kind that it is most like."""
+
+    def kind_of(entry: Any) -> tuple[Any, ...]:
+        loc = entry["loc"]
+        tried = (at for at, part in enumerate(loc) if _TRIED.fullmatch(str(part)))
+        return tuple(loc[: next(tried, -1) + 1])
+
+    entries = error.errors(include_url=False)
+    counts = Counter(map(kind_of, entries))
+    return [entry for entry in entries if counts[kind_of(entry)] == min(counts.values())]
+
+
+def _place(path: Sequence[str | int], model: type[BaseModel]) -> tuple[str, set[str]]:
     """The place of an error as its reader would say it, and the keys of the table there."""
     place = ""
     models = [model]
-    for part in path:
+    for at, part in enumerate(path):
         fields = [
             field
             for one in models
             for name, field in one.model_fields.items()
             if part in _names_of(name, field)
         ]
-        chosen = [one for one in models if part in _kinds_of(one)]
         if isinstance(part, int):
             place += f"[{part + 1}]"
-        elif not fields and chosen:
+        elif not fields and (chosen := [one for one in models if _is_of(one, part)]):
             models = chosen  # of several that a table may be: no key of the file's
+            continue
+        elif not fields and (
+            _TRIED.fullmatch(part) or (part in _PLAIN_TYPES and at + 1 == len(path))
+        ):
             continue
         else:
             place += f".{part}" if place else part
@@ -99,6 +144,11 @@ def _place(path: Iterable[str | int], model: type[BaseModel]) -> tuple[str, set[
         key for one in models for name, f in one.model_fields.items() for key in _names_of(name, f)
     }
     return place, keys - {"schema_version"}
+
+
+def _is_of(model: type[BaseModel], tried: str) -> bool:
+    """Whether pydantic means a model by its kind, or its name: ``function-after[..., Rounds]``."""
+    return tried in _kinds_of(model) or model.__name__ in re.findall(r"\w+", tried)
 
 
 def _names_of(name: str, field: Any) -> set[str]:

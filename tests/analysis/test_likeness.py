@@ -1,10 +1,12 @@
 """Which steps may be held against each other, through what compares them."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from command import json_here
 from compared import READ, run, steady
-from heatsoak.analysis import analyze
+from heatsoak.analysis import analyze, likeness
 from heatsoak.analysis.comparison import compare
 from heatsoak.recording import InMemoryRecording
 
@@ -55,3 +57,22 @@ def test_logs_are_compared_after_the_same_loads_or_as_much_written(
     assert bool(said) != is_like
     if not is_like:
         assert "600 GB and 300 GB had been written" in said[0]
+
+
+def test_a_log_with_many_headers_costs_by_its_runs_and_not_by_their_pairs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared = []
+    alike = likeness.alike
+
+    def counted(one: object, other: object) -> bool:
+        compared.append(one)
+        return alike(one, other)
+
+    monkeypatch.setattr(likeness, "alike", counted)
+    runs = 40
+    one = "time_s,write_bw_mb_s,temp_c\n" + "".join(f"{t},1000,40\n" for t in range(10))
+    (tmp_path / "log.csv").write_text(one * runs)
+    found = json_here("analyze", "log.csv", cwd=tmp_path)
+    assert len(found["recordings"]) == runs
+    assert len(compared) < 2 * runs

@@ -12,7 +12,7 @@ from typing import Any
 
 from heatsoak import words
 from heatsoak.analysis.course import StepLoad
-from heatsoak.analysis.view import StepView
+from heatsoak.analysis.view import OtherCooling, StepView, other_cooling
 from heatsoak.protocol import Observation, Protocol
 from heatsoak.units import GB, Size
 
@@ -53,6 +53,19 @@ def like_runs(view: StepView, siblings: Iterable[StepView]) -> list[StepView]:
             else _is_as_long_ago(one, view)
         )
     ]
+
+
+def cooled_otherwise(
+    view: StepView, siblings: Iterable[StepView]
+) -> Iterator[tuple[StepView, OtherCooling]]:
+    """Yield the like runs that had other cooling, and which.
+
+    That is looked at first: of hundreds of recordings of a drive, few were cooled otherwise.
+    """
+    coolings = [(one, other_cooling(view, one)) for one in siblings]
+    known = {id(one): cooling for one, cooling in coolings if cooling is not None}
+    for one in like_runs(view, [one for one, _ in coolings if id(one) in known]):
+        yield one, known[id(one)]
 
 
 def load_key(protocol: Protocol | Observation, step: str, labels: str) -> str:

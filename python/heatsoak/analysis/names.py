@@ -1,5 +1,6 @@
 """The names of recordings among others, and which of them have the same conditions."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -57,41 +58,42 @@ def names_of(recordings: Sequence[Recording]) -> Names:
         for recording, drive in zip(recordings, drives, strict=True)
     ]
     keys = _differing(conditions)
+    files = _files_of(recordings)
     # one without the conditions in which the others differ has a name too
     labels = [
-        label_of(each, keys) or _without_keys(recording, recordings)
-        for each, recording in zip(conditions, recordings, strict=True)
+        label_of(each, keys) or _without_keys(recording, file)
+        for each, recording, file in zip(conditions, recordings, files, strict=True)
     ]
     # labels may be shortened, settings are not
     settings = [tuple(str(each.get(key)) for key in keys) for each in conditions]
     if not keys:
-        labels = [_without_keys(recording, recordings) for recording in recordings]
-        settings = [(str(_file_of(recording, recordings)),) for recording in recordings]
+        labels = [_without_keys(*each) for each in zip(recordings, files, strict=True)]
+        settings = [(str(file),) for file in files]
     colors = {setting: number for number, setting in enumerate(dict.fromkeys(settings))}
     runs = [
         (setting, recording.meta.protocol.name)
         for setting, recording in zip(settings, recordings, strict=True)
     ]
-    named = []
+    named, repeats, seen = [], Counter(runs), Counter[tuple[tuple[str, ...], str]]()
     for number, (recording, known) in enumerate(zip(recordings, conditions, strict=True)):
         setting, run = labels[number], runs[number]
-        repeats = runs.count(run) > 1
-        label = f"{setting}, run {runs[: number + 1].count(run)}" if repeats else setting
+        seen[run] += 1
+        label = f"{setting}, run {seen[run]}" if repeats[run] > 1 else setting
         named.append(Named(recording, label, setting, colors[settings[number]], known))
     return Names(_unlike(named), keys)
 
 
 def _unlike(named: Sequence[Named]) -> list[Named]:
     """Number those whose names are the same although they are not: names are shortened."""
-    labels = [one.label for one in named]
+    labels, seen = Counter(one.label for one in named), Counter[str]()
     # the same setting under two protocols never shares a chart, but may share a list
     found = []
-    for number, one in enumerate(named):
-        if labels.count(one.label) == 1:
+    for one in named:
+        if labels[one.label] == 1:
             found.append(one)
             continue
-        count = labels[: number + 1].count(one.label)
-        mark = f" ({count})"
+        seen[one.label] += 1
+        mark = f" ({seen[one.label]})"
         found.append(replace(one, label=one.label + mark, setting=one.setting + mark))
     return found
 
@@ -101,7 +103,7 @@ def _drives(recordings: Sequence[Recording]) -> list[str]:
     drives = [recording.meta.drive for recording in recordings]
     names = [drive_name(drive) for drive in drives]
     serials = {(name, drive.get("serial")) for name, drive in zip(names, drives, strict=True)}
-    copies = {name for name in names if len({s for n, s in serials if n == name}) > 1}
+    copies = {name for name, count in Counter(name for name, _ in serials).items() if count > 1}
     return [
         f"{name} {drive['serial']}" if name in copies and drive.get("serial") else name
         for name, drive in zip(names, drives, strict=True)
@@ -121,21 +123,25 @@ def _apart(conditions: Sequence[dict[str, Label]], keys: Sequence[str]) -> int:
     return len({tuple(str(each.get(key)) for key in keys) for each in conditions})
 
 
-def _without_keys(recording: Recording, among: Sequence[Recording]) -> str:
-    """A name if conditions distinguish nothing: logs are named after their files."""
-    meta = recording.meta
-    if (file := _file_of(recording, among)) is not None:
+def _without_keys(recording: Recording, file: str | None) -> str:
+    """A name if conditions distinguish nothing: logs are named after their `file`."""
+    if file is not None:
         return said(file)
+    meta = recording.meta
     # a simulated place implies the others, where there are others
     keys = [key for key in meta.conditions if key != ENCLOSURE] or list(meta.conditions)
     return label_of(meta.conditions, keys) or drive_name(meta.drive)
 
 
-def _file_of(recording: Recording, among: Sequence[Recording]) -> str | None:
-    """The name of a log's file, behind its directory's where another has the same."""
-    if not recording.meta.protocol.is_observed:
-        return None
-    path = recording.path
-    if len({one.path for one in among if one.path.stem == path.stem}) > 1:
-        return f"{path.absolute().parent.name}/{path.stem}"
-    return path.stem or str(path)
+def _files_of(recordings: Sequence[Recording]) -> list[str | None]:
+    """The names of logs' files, behind their directories' where others have the same."""
+    paths = [recording.path for recording in recordings]
+    files = Counter(path.stem for path in dict.fromkeys(paths))
+    return [
+        None
+        if not recording.meta.protocol.is_observed
+        else f"{path.absolute().parent.name}/{path.stem}"
+        if files[path.stem] > 1
+        else path.stem or str(path)
+        for recording, path in zip(recordings, paths, strict=True)
+    ]

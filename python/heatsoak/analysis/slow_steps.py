@@ -14,9 +14,9 @@ from heatsoak.analysis.cause.evidence.counters import risen
 from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.falls.find import Stall
 from heatsoak.analysis.findings import Verdict
-from heatsoak.analysis.likeness import alike, like_runs
+from heatsoak.analysis.likeness import alike, cooled_otherwise
 from heatsoak.analysis.series import Array, RateSeries, resampled, spans_of
-from heatsoak.analysis.view import StepView, other_cooling
+from heatsoak.analysis.view import OtherCooling, StepView
 from heatsoak.recording.columns import throttle_statuses
 
 #: Packet headers and acknowledgements take part of a link's capacity.
@@ -243,14 +243,14 @@ def faster_when_cooled(view: StepView, siblings: Sequence[StepView]) -> FasterWh
 
     One that shows heat counts more than one without the temperatures to show it.
     """
-    found = [one for other in like_runs(view, siblings) if (one := _gain(view, other)) is not None]
+    runs = cooled_otherwise(view, siblings)
+    found = [one for other, cooling in runs if (one := _gain(view, other, cooling)) is not None]
     return max(found, key=lambda one: (one.is_heat, one.lost_share), default=None)
 
 
-def _gain(view: StepView, other: StepView) -> FasterWhenCooled | None:
+def _gain(view: StepView, other: StepView, cooling: OtherCooling) -> FasterWhenCooled | None:
     """How much faster a like run was, if better cooling may be why."""
-    cooling = other_cooling(view, other)
-    if cooling is None or cooling.is_better is False:
+    if cooling.is_better is False:
         return None
     if view.throughput.unit != other.throughput.unit or not (view.has_moved and other.has_moved):
         return None

@@ -157,6 +157,7 @@ class PlannedRow(_Row):
         speeds_source: where the speeds come from that lengths are computed with.
         simulation_s: how long simulating it takes on this machine without probes, at most; None for
             a real drive, and where that cannot be known beforehand.
+        warnings: what keeps the run from measuring a drive.
     """
 
     protocol: str
@@ -177,6 +178,7 @@ class PlannedRow(_Row):
     endurance_pct: float
     speeds_source: str
     simulation_s: float | None = None
+    warnings: list[str] = []
     steps: list[PlannedStep]
 
 
@@ -192,7 +194,7 @@ def planned_row(
     heat: Sequence[PlannedHeat] = (),
 ) -> PlannedRow:
     """Return the row of one drive of a run; nothing is touched."""
-    rated = part.place.rated
+    rated, in_memory = part.place.rated, part.place.memory_note(roots)
     if rated is not None:
         endurance_bytes = rated.endurance_bytes
     else:
@@ -213,6 +215,7 @@ def planned_row(
         endurance_pct=100 * plan.written_bytes / endurance_bytes,
         speeds_source=plan.speeds.source,
         simulation_s=simulation_s(part, plan),
+        warnings=[] if in_memory is None else [in_memory.text],
         steps=[_planned_step(step) for step in plan.steps],
     )
 

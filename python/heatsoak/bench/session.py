@@ -138,6 +138,8 @@ def _load_safely(
         before_reading=wait,
         warn=warn,
     )
+    if place.kind == "directory":
+        place.size_bytes(protocol, roots)  # in memory, it may be refused
     if copies:
         raise errors.UsageError(
             f"{protocol.name} copies from one drive to another: "

@@ -29,6 +29,8 @@ from heatsoak.units import parse_number
 if TYPE_CHECKING:
     from heatsoak.report.files import Reported
 
+#: A plan of more steps than these is no longer read.
+_SHOWN_STEPS = 200
 _DEMO_DRIVE = "samsung-950-pro-512"
 
 
@@ -179,7 +181,7 @@ def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
         console.print(titled(f"{run['protocol']} on {run['target']}", run["conditions"]))
         _print_surroundings(run, console)
         table = table_of("Step", "", "Takes", "Writes", "", numbers=("Takes", "Writes"))
-        for step in run["steps"]:
+        for step in run["steps"][:_SHOWN_STEPS]:
             about = "" if step["is_bound"] else "about "
             takes = f"{about}{words.duration_text(step['duration_s'])}"
             writes = f"at most {words.size_text(step['written_bytes'])}"
@@ -191,6 +193,8 @@ def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
                 Text(step["condition"] or ""),
             )
         console.print(table)
+        if (more := len(run["steps"]) - _SHOWN_STEPS) > 0:
+            console.print(f"and {more:,} steps more: --format json has them all")
         usual = "the usual endurance of drives of this size"
         rated = "its rated endurance" if run["endurance_is_rated"] else usual
         console.print(
@@ -210,7 +214,9 @@ def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
 
 
 def _print_surroundings(run: dict[str, Any], console: Console) -> None:
-    """Print what to change by hand before a run, and what warms the case during it."""
+    """Print what to know and to change by hand before a run, and what warms the case in it."""
+    for warning in run["warnings"]:
+        console.print(Text(warning, style="yellow"))
     if run["set_up"]:
         wanted = ", ".join(f"{key} = {value}" for key, value in run["set_up"].items())
         console.print(Text(f"set up by hand: {wanted}"))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -18,7 +18,10 @@ from heatsoak.doctor.machine import Machine, can_open
 from heatsoak.errors import HeatsoakError, ToolError
 from heatsoak.system import is_root
 from heatsoak.tools import which
-from heatsoak.words import listed
+from heatsoak.words import listed, size_text
+
+if TYPE_CHECKING:
+    from heatsoak.target import Place
 
 #: More names than these are counted.
 _NAMED = 4
@@ -441,7 +444,7 @@ def of_target(text: str) -> list[FactRow]:
             return _nbd_target()
         if not os.access(place.text, os.W_OK if place.kind == "directory" else os.R_OK):
             return LookResult("missing", "not allowed to open it", AS_ROOT)
-        return LookResult("ok", f"can be {'tested' if place.kind == 'directory' else 'read'}")
+        return _in_files(place, machine)
 
     def carrier(machine: Machine) -> LookResult:
         from heatsoak.target.place import drive_at
@@ -456,6 +459,18 @@ def of_target(text: str) -> list[FactRow]:
     if place.kind in ("directory", "file", "block"):
         rows.append(FactRow("its drive", "target", "whose sensors are read", carrier))
     return rows
+
+
+def _in_files(place: "Place", machine: Machine) -> LookResult:
+    try:
+        size_bytes = place.size_bytes(None, machine.roots)
+    except HeatsoakError as error:
+        return LookResult("missing", str(error).removeprefix(f"{place.text}: "))
+    is_made = place.kind == "directory"
+    if (note := place.memory_note(machine.roots)) is not None:
+        fits = f"; a test file of {size_text(size_bytes)} fits" if is_made else ""
+        return LookResult("limited", f"{note.text.removeprefix(f'{place.text}: ')}{fits}")
+    return LookResult("ok", f"can be {'tested' if is_made else 'read'}")
 
 
 def _block(path: Path, machine: Machine) -> LookResult:

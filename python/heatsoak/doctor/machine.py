@@ -6,6 +6,7 @@ from pathlib import Path
 
 from heatsoak.sensor import Roots, hwmon, sysfs
 from heatsoak.system import IS_LINUX
+from heatsoak.target import memory
 from heatsoak.target.device import DeviceInfo, list_devices
 
 #: Numbers of capabilities (linux/capability.h): admin commands to NVMe, ATA commands.
@@ -14,7 +15,7 @@ _NVIDIA = "0x10de"
 #: PCI's class of displays.
 _DISPLAY = "0x03"
 #: Kinds of disks that are no drives.
-_NO_DRIVES = ("loop", "zram", "ram")
+_NO_DRIVES = ("loop", *memory.DISKS)
 
 
 def can_open(path: Path) -> bool:

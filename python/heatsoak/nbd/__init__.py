@@ -2,10 +2,10 @@
 
 import contextlib
 import json
+import os
 import shutil
 import stat
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -180,20 +180,20 @@ def serve_export(
     nbdkit, plugin = find_nbdkit(), find_plugin()
     truth = None if sensors is None else sensors / TRUTH
     with (
-        tempfile.TemporaryDirectory(prefix="heatsoak-nbd-") as own,
+        # without names: nothing of them is left, however this ends
+        os.fdopen(os.memfd_create("drive"), "w", encoding="utf-8") as config,
+        os.fdopen(os.memfd_create("pid"), "rb") as pid,
         contextlib.ExitStack() as unless_served,
     ):
         inputs = {} if sensors is None else write_tree(sensors, export)
         unless_served.callback(_remove_tree, sensors)
-        config, pid = Path(own, "drive.json"), Path(own, "pid")
-        try:
-            config.write_text(export.plugin_config(inputs, truth), "utf-8")
-        except OSError as error:
-            raise ToolError(f"{config}: cannot be written: {error.strerror}") from error
+        config.write(export.plugin_config(inputs, truth))
+        config.flush()
+        names = [f"/proc/self/fd/{file.fileno()}" for file in (pid, config)]
         words = [nbdkit, "--foreground", "--exit-with-parent", f"--threads={_IN_FLIGHT}"]
-        words += [f"--pidfile={pid}", f"--unix={socket}", str(plugin), f"drive={config}"]
-        with _running(words, socket) as server:
-            server.wait_until_ready([pid, *inputs.values()])
+        words += [f"--pidfile={names[0]}", f"--unix={socket}", str(plugin), f"drive={names[1]}"]
+        with _running(words, socket, [pid.fileno(), config.fileno()]) as server:
+            server.wait_until_ready(pid.fileno(), list(inputs.values()))
             unless_served.pop_all()
             with contextlib.suppress(KeyboardInterrupt):
                 ready()
@@ -255,13 +255,17 @@ class _Server:
             else:
                 self._said.append(text)
 
-    def wait_until_ready(self, files: Sequence[Path]) -> None:
-        """Wait until clients can connect: nbdkit and the plugin have then written `files`.
+    def wait_until_ready(self, pid: int, files: Sequence[Path]) -> None:
+        """Wait until clients can connect: nbdkit has then written `pid`, and the plugin `files`.
 
         Raises ToolError if nbdkit takes too long or exits.
         """
         deadline = time.monotonic() + _START_S
-        while not all(file.exists() for file in files) and self._process.poll() is None:
+
+        def is_up() -> bool:
+            return os.fstat(pid).st_size > 0 and all(file.exists() for file in files)
+
+        while not is_up() and self._process.poll() is None:
             if time.monotonic() > deadline:
                 raise ToolError(f"nbdkit did not start to serve within {duration_text(_START_S)}")
             time.sleep(0.02)
@@ -292,9 +296,10 @@ class _Server:
 
 
 @contextmanager
-def _running(words: list[str], socket: Path) -> Iterator[_Server]:
+def _running(words: list[str], socket: Path, fds: Sequence[int]) -> Iterator[_Server]:
     process = subprocess.Popen(
         words,
+        pass_fds=fds,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -4,7 +4,7 @@ docs/protocols.md says how a protocol reads in TOML.
 """
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -21,6 +21,7 @@ from heatsoak.protocol.steps import (
     PurgeMethod,
     SingleStep,
     as_list,
+    few_steps,
     with_kind,
 )
 from heatsoak.units import Size, parse_seconds
@@ -234,6 +235,7 @@ class Protocol(workload.StrictModel):
     steps: Annotated[
         list[Annotated[Step, BeforeValidator(with_kind)]],
         Field(min_length=1),
+        BeforeValidator(few_steps),
     ]
 
     @model_validator(mode="after")
@@ -243,10 +245,12 @@ class Protocol(workload.StrictModel):
             if name in seen:
                 raise ValueError(f"two steps are named '{name}': give each its own name")
             seen.add(name)
+        earlier: dict[str, Step] = {}
         for index, step in enumerate(self.steps):
-            problem = self._wrong_condition(index, step)
+            problem = self._wrong_condition(earlier, step)
             if problem:
                 raise ValueError(f"steps[{index + 1}], '{step.name}': {problem}")
+            earlier[step.name] = step
         self._check_scores()
         self._check_copies()
         return self
@@ -281,23 +285,23 @@ class Protocol(workload.StrictModel):
             if getattr(self, key):
                 raise ValueError(f"{key} is not possible in a protocol that copies")
 
-    def _wrong_condition(self, index: int, step: Step) -> str | None:
+    def _wrong_condition(self, earlier: Mapping[str, Step], step: Step) -> str | None:
         """What is wrong with the conditions under which a step is taken."""
-        earlier = {before.name: before for before in self.steps[:index]}
-        judged = [name for name, before in earlier.items() if before.is_judged]
-        wanted = [("only_if_drop_in", name, judged) for name in step.only_if_drop_in]
+        wanted = [("only_if_drop_in", name, True) for name in step.only_if_drop_in]
         if step.only_after is not None:
-            wanted.append(("only_after", step.only_after, list(earlier)))
-        for key, name, known in wanted:
-            if name in known:
+            wanted.append(("only_after", step.only_after, False))
+        for key, name, is_of_judged in wanted:
+            before = earlier.get(name)
+            if before is not None and (before.is_judged or not is_of_judged):
                 continue
+            known = [one.name for one in earlier.values() if one.is_judged or not is_of_judged]
             says = f"{key} names '{name}'"
-            if name in earlier:
+            if before is not None:
                 return (
-                    f"{says}, which is a {earlier[name].kind} and not judged: name a workload "
-                    f"before it{_list(judged)}"
+                    f"{says}, which is a {before.kind} and not judged: name a workload "
+                    f"before it{_list(known)}"
                 )
-            if any(name == other.name for other in self.steps[index:]):
+            if any(name == other.name for other in self.steps):
                 return f"{says}, which does not come before it: name an earlier step{_list(known)}"
             return (
                 f"{says}, and there is no such step{suggestion(name, known)}: "

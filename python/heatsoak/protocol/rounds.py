@@ -1,13 +1,14 @@
 """Steps that are taken again and again, and every kind of step that a protocol has."""
 
 from collections.abc import Iterator, Mapping
-from itertools import product
+from itertools import islice, product
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from heatsoak.errors import suggestion
 from heatsoak.protocol.steps import (
+    MAX_STEPS,
     BaseStep,
     Copy,
     Pause,
@@ -16,6 +17,7 @@ from heatsoak.protocol.steps import (
     Replay,
     SingleStep,
     WorkloadStep,
+    few_steps,
     with_kind,
 )
 from heatsoak.protocol.workload import with_values
@@ -27,7 +29,10 @@ MIN_STEADY_ROUNDS = 5
 
 def _varied(steps: Any) -> Any:
     """Each step with a table ``vary`` becomes one step for each combination of its values."""
-    return [one for step in steps for one in _each(step)] if isinstance(steps, list) else steps
+    if not isinstance(steps, list):
+        return steps
+    each = (one for step in steps for one in _each(step))
+    return few_steps(list(islice(each, MAX_STEPS + 1)))
 
 
 def _each(step: Any) -> Iterator[Any]:

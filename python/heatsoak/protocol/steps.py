@@ -32,6 +32,19 @@ def as_list(names: Any) -> Any:
     return [names] if isinstance(names, str) else names
 
 
+#: More steps than anybody reads; each is validated, planned and drawn.
+MAX_STEPS = 10_000
+
+
+def few_steps(steps: Any) -> Any:
+    """Refuse more steps than are taken, before each is looked at."""
+    if isinstance(steps, list) and len(steps) > MAX_STEPS:
+        raise ValueError(
+            f"more than {MAX_STEPS:,} steps: what comes again and again is a step of kind rounds"
+        )
+    return steps
+
+
 def with_kind(step: Any) -> Any:
     """A step without a kind is a workload."""
     return {"kind": "workload", **step} if isinstance(step, dict) else step

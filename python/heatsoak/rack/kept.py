@@ -28,6 +28,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from heatsoak import errors, writing
 from heatsoak.protocol import Protocol
 from heatsoak.target.undo import lock, state_directory
+from heatsoak.toml import explain
 
 #: Environment variable for another directory to keep tests in.
 HOME_VARIABLE = "HEATSOAK_RACK"
@@ -293,5 +294,7 @@ def _read(model: type[_Model], path: Path) -> _Model | None:
         return model.model_validate_json(path.read_bytes())
     except FileNotFoundError:
         return None
-    except (OSError, ValidationError) as error:
-        raise errors.ToolError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from error
+    except ValidationError as error:
+        raise errors.ToolError(f"{path}: is damaged: {explain(error, model)}") from error
+    except OSError as error:
+        raise errors.ToolError(f"{path}: cannot be read: {error.strerror}") from error

@@ -11,6 +11,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, ValidationError
 
+from heatsoak import toml
 from heatsoak.analysis import RecordingFindings
 from heatsoak.bench.rows import PlannedRow
 from heatsoak.catalog.specs import Strict
@@ -19,7 +20,6 @@ from heatsoak.protocol.conditions import Label
 from heatsoak.rack import kept
 from heatsoak.rack.host import Host
 from heatsoak.target.device import DriveRow
-from heatsoak.toml import toml_file, validated
 
 
 class NotThereError(UsageError):
@@ -52,7 +52,7 @@ class Listed(Strict):
 
 def load_listed(path: Path) -> list[ListedDrive]:
     """Return the drives that a TOML file names; UsageError with file and key for what is wrong."""
-    return list(validated(Listed, toml_file(path), str(path)).drive)
+    return list(toml.validated(Listed, toml.toml_file(path), str(path)).drive)
 
 
 def require_hosts(listed: list[ListedDrive], hosts: dict[str, Host]) -> None:
@@ -222,6 +222,4 @@ def load_rack(directory: Path) -> Rack:
     except OSError as error:
         raise UsageError(f"{directory}: holds no run of a rack: {error.strerror}") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "it"
-        raise UsageError(f"{directory / NAME}: is damaged: {where}: {first['msg']}") from error
+        raise UsageError(f"{directory / NAME}: is damaged: {toml.explain(error, Rack)}") from error

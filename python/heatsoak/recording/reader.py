@@ -20,6 +20,7 @@ from heatsoak.output import utf8_text
 from heatsoak.recording import files, writer
 from heatsoak.recording.columns import schema_of
 from heatsoak.recording.meta import EVENTS, JOURNAL, LONGEST_S, META, PARQUET, Event, RecordingMeta
+from heatsoak.toml import explain
 
 #: The first interval, of a sensor or a logger, may start up to this long before the recording.
 _EARLY_S = 600.0
@@ -98,9 +99,7 @@ class Recording:
         except KeyError as error:
             raise UsageError(f"{file}: columns: {error} is not a recording's column") from error
         except ValidationError as error:
-            first = error.errors()[0]
-            key = ".".join(str(part) for part in first["loc"])
-            raise UsageError(f"{file}: {key + ': ' if key else ''}{first['msg']}") from error
+            raise UsageError(f"{file}: {explain(error, RecordingMeta)}") from error
         for name in (EVENTS, JOURNAL, PARQUET):
             require_file(path / name)
         for name in ("t_s", "step"):

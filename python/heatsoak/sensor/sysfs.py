@@ -156,17 +156,24 @@ def _directory_behind(path: Path, roots: Roots) -> Path | None:
         if (directory := directory_of_number(number_of(rdev), roots)) is not None:
             return directory
         # btrfs and the like use device numbers of their own; the mount names the device
-        if (mount := _mount_of(path.resolve(), roots)) is None:
+        if (mount := mount_of(path.resolve(), roots)) is None:
             return None
         if (number := block_number(mount.source)) is not None:
             return directory_of_number(number, roots)
-        if (upper := _UPPER_LAYER.search(mount.options)) is None:
+        if (upper := upper_layer(mount)) is None:
             return None
-        path = Path(upper[1])
+        path = upper
     return None
 
 
-def _mount_of(path: Path, roots: Roots) -> "Mount | None":
+def upper_layer(mount: "Mount") -> Path | None:
+    """Return the directory that an overlay is written to; None for other file systems."""
+    upper = _UPPER_LAYER.search(mount.options)
+    return None if upper is None else Path(upper[1])
+
+
+def mount_of(path: Path, roots: Roots) -> "Mount | None":
+    """Return the mount that a path without links lies in."""
     best: Mount | None = None
     depth = -1
     for mount in parse_mounts(read_text(roots.proc / "self" / "mountinfo") or ""):

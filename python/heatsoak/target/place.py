@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from heatsoak import catalog, errors, system
 from heatsoak.protocol import Protocol
 from heatsoak.sensor import Roots, drive_sensors
-from heatsoak.target import base, device
+from heatsoak.target import base, device, memory
 from heatsoak.units import Size
 
 if TYPE_CHECKING:
@@ -108,8 +108,10 @@ class Place:
                 hides=hides,
             )
         if self.kind == "file":
-            return fio.FileTarget(path, raw_dir=raw_dir, clock=clock)
-        return fio.DirectoryTarget(path, file_size, again=again, raw_dir=raw_dir, clock=clock)
+            return fio.FileTarget(path, roots=roots, raw_dir=raw_dir, clock=clock)
+        return fio.DirectoryTarget(
+            path, file_size, again=again, roots=roots, raw_dir=raw_dir, clock=clock
+        )
 
     def refuse_unsafe(
         self,
@@ -154,6 +156,12 @@ class Place:
         if rated is not None:
             return rated.user_bytes
         return self.target(protocol, roots=roots).identity.size_bytes
+
+    def memory_note(self, roots: Roots) -> base.Note | None:
+        """Return the warning that it lies in memory, where it does."""
+        if self.kind not in ("directory", "file"):
+            return None
+        return memory.memory_note(Path(self.text), roots)
 
     def device_info(self, roots: Roots) -> device.DeviceInfo | None:
         """Return the underlying drive, if known."""
@@ -275,10 +283,6 @@ def _is_same(here: device.DeviceInfo, before: device.DeviceInfo) -> bool:
     return name in (here.serial, here.wwid) and here.size_bytes == before.size_bytes
 
 
-#: RAM disks, which are not listed.
-_IN_MEMORY = ("zram", "ram")
-
-
 def inventory(roots: Roots | None = None) -> list[device.DriveRow]:
     """Return the drives of this machine, where that is Linux, then the simulated ones."""
     return [*(_real(roots or Roots()) if system.IS_LINUX else ()), *simulated()]
@@ -286,7 +290,7 @@ def inventory(roots: Roots | None = None) -> list[device.DriveRow]:
 
 def _real(roots: Roots) -> Iterator[device.DriveRow]:
     for info in device.list_devices(roots):
-        if not info.name.startswith(_IN_MEMORY):
+        if not info.name.startswith(memory.DISKS):
             yield _row(info, roots)
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from heatsoak import errors
 from heatsoak.protocol import PurgeMethod
-from heatsoak.sensor import sysfs
-from heatsoak.target import base
+from heatsoak.sensor import Roots, sysfs
+from heatsoak.target import base, memory
 from heatsoak.target.device import drive_behind
 from heatsoak.target.fio.command import FioPlace, layout_step
 from heatsoak.target.fio.lane import FioLoad
@@ -32,8 +32,6 @@ MIN_SPACE = 64 << 20
 #: Share of the file system that stays free; and where a file is made again, since others wrote
 #: meanwhile.
 KEPT_FREE, KEPT_FREE_AGAIN = 0.10, 0.05
-#: File systems that lie in memory.
-_MEMORY = ("tmpfs", "ramfs")
 
 _PROGRESS_S = 5.0
 _WHOLE = Size(percent=100.0)
@@ -52,19 +50,22 @@ class DirectoryTarget(FioTarget):
         file_size: Size = _WHOLE,
         *,
         again: bool = False,
+        roots: Roots | None = None,
         raw_dir: Path | None = None,
         clock: base.RecordingClock | None = None,
     ) -> None:
         """Determine how large the file can be, without creating it.
 
         `file_size` can be a share of the usable space, which is the free space minus 10 % of the
-        file system. `again` is for a file that was here before: it is as large as it was, and 5 %
-        are enough.
+        file system, and in memory at most 90 % of what is free. `again` is for a file that was
+        here before: it is as large as it was, and 5 % are enough.
 
-        Raises RefusedError if the file system is too full, UsageError if `directory` is not one.
+        Raises RefusedError if the file system is too full, or lies in memory that is, and for
+        device nodes; UsageError if `directory` is not one.
         """
         super().__init__(raw_dir, clock)
         self._directory = directory
+        self._roots = roots or Roots()
         self._kept_free = KEPT_FREE_AGAIN if again else KEPT_FREE
         self._fd: int | None = None
         self._name: Path | None = None
@@ -74,16 +75,23 @@ class DirectoryTarget(FioTarget):
         self._claimed_in: os.stat_result | None = None
         if not directory.is_dir():
             raise errors.UsageError(f"{directory}: is not a directory")
-        space = _Space(directory, self._kept_free)
+        space = _Space(directory, self._kept_free, self._roots)
         if again:
             self._require_space(file_size.of(space.usable))
         elif space.usable < MIN_SPACE:
             raise errors.RefusedError(
                 f"{directory}: {size_text(space.free)} are free, but "
-                f"{size_text(space.kept + MIN_SPACE)} are needed: 10 % of the file system "
+                f"{size_text(space.kept + MIN_SPACE)} are needed: 10 % of {space.what} "
                 f"({size_text(space.kept)}) is kept free"
             )
         wanted = file_size.of(space.usable)
+        if space.is_memory and wanted > space.usable:
+            fits = int(space.usable * (1 - KEPT_FREE_AGAIN))  # a moment later too
+            raise errors.RefusedError(
+                f"{directory}: lies in memory, and a test file of {size_text(wanted)} does not fit "
+                f"into the {size_text(space.free)} that are free, of which 10 % is kept free: "
+                f"--set file_size={fits >> 20}MiB fits"
+            )
         size = min(wanted, space.usable)
         size -= size % (1 << 20 if size >= 1 << 20 else 4096)
         if size <= 0:
@@ -99,11 +107,15 @@ class DirectoryTarget(FioTarget):
                 "free_bytes": space.free,
                 "kept_free_bytes": space.kept,
             },
+            self._roots,
         )
 
     def _claim(self, writes: bool) -> Iterator[base.Note]:  # noqa: ARG002 -- the file is ours
         size = self.identity.size_bytes
         self._require_space(size)
+        in_memory = memory.memory_note(self._directory, self._roots)
+        if in_memory is not None:
+            yield in_memory
         try:
             yield from self._make()
             assert self._fd is not None
@@ -119,9 +131,7 @@ class DirectoryTarget(FioTarget):
         # not every file system reports holes, or distinguishes reserved blocks from data
         self._sees_holes = os.lseek(self._fd, 0, os.SEEK_HOLE) == 0
         self._direct = takes_direct(self._fio_path())
-        if self.identity.details.get("file_system") in _MEMORY:
-            yield base.Note("warning", f"{self._directory}: lies in memory: no drive is measured")
-        elif not self._direct:
+        if not self._direct and in_memory is None:
             yield _page_cache_note(self._directory)
         if self._wanted is not None:
             yield base.Note(
@@ -131,10 +141,11 @@ class DirectoryTarget(FioTarget):
             )
 
     def _require_space(self, size: int) -> None:
-        if size > _Space(self._directory, self._kept_free).usable:
+        space = _Space(self._directory, self._kept_free, self._roots, KEPT_FREE_AGAIN)
+        if size > space.usable:
             raise errors.RefusedError(
                 f"{self._directory}: there is no longer space for a test file of "
-                f"{size_text(size)}: {percent_text(100 * self._kept_free)} of the file system is "
+                f"{size_text(size)}: {percent_text(100 * space.kept_share)} of {space.what} is "
                 "kept free"
             )
 
@@ -313,6 +324,7 @@ class FileTarget(DirectoryTarget):
         self,
         path: Path,
         *,
+        roots: Roots | None = None,
         raw_dir: Path | None = None,
         clock: base.RecordingClock | None = None,
     ) -> None:
@@ -321,10 +333,11 @@ class FileTarget(DirectoryTarget):
             raise errors.UsageError(f"{path}: is not a file")
         FioTarget.__init__(self, raw_dir, clock)
         self._path = path
+        self._roots = roots or Roots()
         self._fd = None
         self._name = None
         self._direct = False
-        self.identity = _identity(path, path.stat().st_size, {"existing": True})
+        self.identity = _identity(path, path.stat().st_size, {"existing": True}, self._roots)
 
     def _claim(self, writes: bool) -> Iterator[base.Note]:
         path = self._path
@@ -342,7 +355,9 @@ class FileTarget(DirectoryTarget):
         except OSError as error:
             raise errors.UsageError(f"{path}: cannot be read: {error.strerror}") from error
         self._direct = takes_direct(self._fio_path())
-        if not self._direct:
+        if (note := memory.memory_note(path, self._roots)) is not None:
+            yield note
+        elif not self._direct:
             yield _page_cache_note(path)
         if hole < self.identity.size_bytes:
             yield base.Note(
@@ -362,14 +377,37 @@ class FileTarget(DirectoryTarget):
 
 
 class _Space:
-    """The free space of a file system, of which a share is kept."""
+    """The free space of a file system, or of the memory that it lies in, of which a share is kept.
 
-    def __init__(self, directory: Path, kept_share: float) -> None:
+    What is free in memory changes while nobody writes files: `memory_share` may be less.
+    """
+
+    def __init__(
+        self, directory: Path, kept_share: float, roots: Roots, memory_share: float | None = None
+    ) -> None:
+        kind = memory.memory_under(directory, roots)
+        if kind == memory.DEVICES:
+            raise errors.RefusedError(
+                f"{directory}: holds the kernel's device nodes: name a directory on a drive, or a "
+                "drive itself"
+            )
         try:
             total, _, self.free = shutil.disk_usage(directory)
         except OSError as error:
             raise errors.UsageError(f"{directory}: cannot be examined: {error.strerror}") from error
-        self.kept = int(total * kept_share)
+        self.what, self.is_memory = "the file system", False
+        self._count(total, kept_share)
+        if kind is None:
+            return
+        free = memory.free_memory_bytes(roots)
+        kept_share = kept_share if memory_share is None else memory_share
+        # ramfs has no size of its own
+        if total == 0 or int(free * (1 - kept_share)) < self.usable:
+            self.what, self.is_memory, self.free = "the free memory", True, free
+            self._count(free, kept_share)
+
+    def _count(self, whole: int, kept_share: float) -> None:
+        self.kept_share, self.kept = kept_share, int(whole * kept_share)
         self.usable = max(self.free - self.kept, 0)
 
 
@@ -413,11 +451,11 @@ def escaped(path: str) -> str:
     return path.replace("\\", "\\\\").replace(":", "\\:")
 
 
-def _identity(place: Path, size: int, details: dict[str, Any]) -> base.Identity:
+def _identity(place: Path, size: int, details: dict[str, Any], roots: Roots) -> base.Identity:
     """Return the identity of a file at or in `place`, with its drive if known."""
     info = None
     with suppress(errors.UsageError):
-        info = drive_behind(place)
+        info = drive_behind(place, roots)
     drive = {} if info is None else info.details()
     return base.Identity(
         kind="file",
@@ -426,14 +464,12 @@ def _identity(place: Path, size: int, details: dict[str, Any]) -> base.Identity:
         serial=info.serial if info is not None else None,
         size_bytes=size,
         simulated=False,
-        details={**drive, **_mount_of(place), **details},
+        details={**drive, **_mounted(place, roots), **details},
     )
 
 
-def _mount_of(path: Path) -> dict[str, Any]:
+def _mounted(path: Path, roots: Roots) -> dict[str, Any]:
     """Return file system and device of a path, as far as known."""
-    number = sysfs.number_of(path.stat().st_dev)
-    mounts = sysfs.parse_mounts(sysfs.read_text(Path("/proc/self/mountinfo")) or "")
-    mount = next((one for one in mounts if one.number == number), None)
+    mount = sysfs.mount_of(path.resolve(), roots)
     known = {} if mount is None else {"file_system": mount.kind, "mounted": mount.source}
-    return {"device_number": number, **known}
+    return {"device_number": sysfs.number_of(path.stat().st_dev), **known}

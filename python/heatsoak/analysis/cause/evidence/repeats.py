@@ -8,9 +8,9 @@ from heatsoak import words
 from heatsoak.analysis import definitions
 from heatsoak.analysis.cause.case import Case, Evidence, moving_c
 from heatsoak.analysis.cause.evidence.temperature import CLEARLY_K
-from heatsoak.analysis.likeness import alike, like_runs
+from heatsoak.analysis.likeness import alike, cooled_otherwise
 from heatsoak.analysis.series import spans_of
-from heatsoak.analysis.view import RESTED_S, StepView, other_cooling
+from heatsoak.analysis.view import RESTED_S, StepView
 
 #: Onsets that differ by more than this factor have moved; falls from such levels are not the same.
 MOVED = 1.3
@@ -27,9 +27,8 @@ def cooling(case: Case) -> Evidence | None:
         return None
     moved: tuple[float, str] | None = None
     stayed: str | None = None
-    for view in like_runs(case.view, case.siblings):
-        other = other_cooling(case.view, view)
-        if other is None or view.drops is None:
+    for view, other in cooled_otherwise(case.view, case.siblings):
+        if view.drops is None:
             continue
         here_s = case.drop.onset_s
         if view.drops:
