@@ -21,6 +21,7 @@ from functools import partial
 from itertools import starmap
 from pathlib import Path
 
+from heatsoak import writing
 from heatsoak.errors import ToolError
 from heatsoak.target.guard.content import content
 from heatsoak.target.undo import state_directory
@@ -286,7 +287,7 @@ def remember(name: str, data: Data) -> None:
     """Remember what a run has left on the target `name`."""
     with suppress(OSError):  # then the next run asks
         _directory().mkdir(mode=0o700, parents=True, exist_ok=True)
-        _file(name).write_text(data.digest, "ascii")
+        writing.replace_file(_file(name), data.digest.encode())
 
 
 def _directory() -> Path:
