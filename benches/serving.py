@@ -150,7 +150,7 @@ def flooded(one: Path, root: Path, flood_s: float) -> None:
     writer.append(frame.head(100))
     with served(root) as (process, port):
         ask(port, "/r/live/")
-        ends_s = time.monotonic() + flood_s
+        here, ends_s = ("127.0.0.1", port), time.monotonic() + flood_s
         over = threading.Event()
 
         def grow() -> None:
@@ -161,13 +161,15 @@ def flooded(one: Path, root: Path, flood_s: float) -> None:
 
         def view() -> None:
             while time.monotonic() < ends_s:
-                with socket.create_connection(("127.0.0.1", port), timeout=60) as stream:
+                came = False
+                with suppress(OSError), socket.create_connection(here, timeout=60) as stream:
                     asked = f"/r/live/events?token={TOKEN}"
                     stream.sendall(f"GET {asked} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
-                    followed.append(b" 200 " in stream.recv(1 << 16).splitlines()[0])
+                    came = b" 200 " in stream.recv(1 << 16).splitlines()[0]
                     closes_s = min(ends_s, time.monotonic() + 30)
                     while time.monotonic() < closes_s and stream.recv(1 << 16):
                         pass
+                followed.append(came)
 
         def fetch() -> None:
             while time.monotonic() < ends_s:

@@ -22,7 +22,6 @@ from urllib.parse import quote
 import uvicorn
 from sse_starlette import EventSourceResponse
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
@@ -83,8 +82,8 @@ class _Pages:
     judging: asyncio.Task[None] | None = None
 
     async def contents(self, _: Request) -> Response:
-        entries, unread = await run_in_threadpool(self.library.contents)
-        answers = await run_in_threadpool(self.shelf.answers, entries)
+        entries, unread = await following.in_thread(self.library.contents)
+        answers = await following.in_thread(self.shelf.answers, entries)
         # the list does not wait: what is not judged yet is judged behind it, and shown next time
         waiting = [e for e in entries if answers[e.name] is None and not e.is_running]
         if waiting and (self.judging is None or self.judging.done()):
@@ -93,14 +92,14 @@ class _Pages:
 
     async def _judge(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
-            await run_in_threadpool(self.shelf.judge, entry)
+            await following.in_thread(self.shelf.judge, entry)
 
     async def page(self, request: Request) -> Response:
         """Return the page, or its JSON alone."""
         entries = await self._entries(request)
         if isinstance(entries, Response):
             return entries
-        shown = await run_in_threadpool(self.shelf.show, entries)
+        shown = await following.in_thread(self.shelf.show, entries)
         if request.url.path.endswith("/page.json"):
             return Response(shown.json, media_type="application/json")
         return HTMLResponse(shown.html)
@@ -114,7 +113,7 @@ class _Pages:
                 return entries
             if not any(entry.is_running for entry in entries):
                 return Response(status_code=204)  # tells the browser not to reconnect
-            look = await run_in_threadpool(self._looker, name, entries)
+            look = await following.in_thread(self._looker, name, entries)
             channel = self.channels.setdefault(
                 name, following.Channel(look, partial(self._close, name))
             )
@@ -125,7 +124,7 @@ class _Pages:
             del self.channels[name]
 
     async def _entries(self, request: Request) -> "list[Entry] | Response":
-        entries, unread = await run_in_threadpool(self.library.find, _name(request))
+        entries, unread = await following.in_thread(self.library.find, _name(request))
         if not entries and unread:
             reasons = "\n".join(f"{one.name}: {one.why}" for one in unread)
             status = 500 if any(one.has_meta for one in unread) else 404
@@ -235,11 +234,10 @@ def serve(
     """
     library, shelf = Library(root), Shelf()
     with ExitStack() as at_end:
+        listening, port, address = access.listen(where), 0, str(where)
         if isinstance(where, Path):
-            listening, address, port = access.listen_on_socket(where), str(where), 0
             at_end.callback(where.unlink, missing_ok=True)
         else:
-            listening = access.listen_on_port(where)
             port = listening.getsockname()[1]
             address = f"http://{access.HOST}:{port}/"
             if token is None:

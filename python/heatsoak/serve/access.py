@@ -48,37 +48,33 @@ def given_token(file: Path | None) -> str | None:
     return token
 
 
-def listen_on_port(port: int) -> socket.socket:
-    """Listen on a port of this machine alone; raises UsageError if it is in use."""
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    system.claim_port(listening)
-    try:
-        listening.bind((HOST, port))
-    except OSError as error:
-        listening.close()
-        raise UsageError(
-            f"--port {port}: cannot listen on it: {error.strerror}; --port 0 takes any free one"
-        ) from error
-    listening.listen(_BACKLOG)
-    return listening
+def listen(where: int | Path) -> socket.socket:
+    """Listen on a port of this machine, or on a new Unix socket of this user alone.
 
-
-def listen_on_socket(path: Path) -> socket.socket:
-    """Listen on a Unix socket of this user alone; raises UsageError if it cannot be made."""
-    if not hasattr(socket, "AF_UNIX"):
+    Raises UsageError if that cannot be done.
+    """
+    is_path = isinstance(where, Path)
+    if is_path and not hasattr(socket, "AF_UNIX"):
         raise UsageError("--socket: this system has no Unix sockets for Python: leave it out")
-    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    before = os.umask(0o177)  # a mode that is set later leaves others a moment
+    listening = socket.socket(socket.AF_UNIX if is_path else socket.AF_INET)
+    mask = os.umask(0o177)  # with a mode that is set later, others would have a moment
     try:
-        listening.bind(os.fsencode(path))
+        if isinstance(where, Path):
+            listening.bind(os.fsencode(where))
+        else:
+            system.claim_port(listening)
+            listening.bind((HOST, where))
     except OSError as error:
         listening.close()
-        raise UsageError(
-            f"--socket {path}: cannot be made: {error.strerror or error}; if it is there, name "
-            "another, or remove it if no server uses it any more"
-        ) from error
+        what, advice = (
+            ("--socket", "it must be a new name, in a directory of yours")
+            if is_path
+            else ("--port", "--port 0 takes any free one")
+        )
+        why = f"cannot listen on it: {error.strerror or error}; {advice}"
+        raise UsageError(f"{what} {where}: {why}") from error
     finally:
-        os.umask(before)
+        os.umask(mask)
     listening.listen(_BACKLOG)
     return listening
 
