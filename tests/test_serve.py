@@ -13,11 +13,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import numpy as np
 import polars as pl
 import pytest
+from browsed import Opened
 from command import complaint, heatsoak_here
 from heatsoak.protocol import Protocol
 from heatsoak.recording import Recording, RecordingWriter
@@ -35,6 +37,7 @@ def is_built() -> bool:
     return True
 
 
+pytest_plugins = ["browsed"]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not is_built(), reason="the page's program was not built: no Node"),
@@ -511,6 +514,35 @@ def test_the_address_lets_a_browser_in_and_leaves_it_a_cookie_without_the_token(
     assert server.ask(f"/?token={server.token}", headers={})[0] == 200
     assert server.ask("/", headers={"Cookie": f"{cookie}x"})[0] == 403
     assert server.ask("/", headers={"Cookie": cookie.replace(str(server.port), "1")})[0] == 403
+
+
+def test_a_browser_follows_a_running_recording_by_its_cookie_and_another_is_told_what_to_open(
+    browser: Any, ground: Ground
+) -> None:
+    writer = running(ground.root / "followed")
+    page = f"http://127.0.0.1:{ground.server.port}/r/followed/"
+    with browser.new_context() as context:
+        opened = Opened(context.new_page())
+        tab, shown = opened.tab, opened.until
+        tab.goto(ground.server.address)
+        assert tab.url == f"http://127.0.0.1:{ground.server.port}/"
+        tab.locator("a", has_text="followed").click()
+        shown(lambda: tab.locator(".live").inner_text() == "live")
+        shown(lambda: tab.locator("#w1 canvas").count())
+        writer.append(samples(start_s=60.0, count=10))
+
+        def is_at_end() -> bool:
+            tab.locator("#w1 .chart").focus()
+            tab.keyboard.press("End")
+            return str(tab.locator("#w1 .chart [aria-live]").inner_text()).startswith("61")
+
+        shown(is_at_end)
+        assert tab.evaluate("document.cookie") == ""
+    writer.finish("finished", 61.0)
+    with browser.new_context() as context:
+        tab = context.new_page()
+        assert tab.goto(page).status == 403
+        assert "open the address that heatsoak serve printed" in tab.inner_text("body")
 
 
 ASK = """
