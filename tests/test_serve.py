@@ -576,16 +576,17 @@ def test_another_user_is_refused_at_every_address_in_one_line(ground: Ground) ->
 def test_a_token_of_ones_own_comes_from_the_environment_or_a_file_and_is_not_shown(
     shown: Path,
 ) -> None:
-    (shown / "secret").write_text("from-a-file-0123456789\n")
+    (shown / "secret").write_text("from+a/file-0123456789==\n")
     env = {"HEATSOAK_TOKEN": "from-the-environment"}
     for more, token in (
         ((), "from-the-environment"),
-        (("--token-file", str(shown / "secret")), "from-a-file-0123456789"),
+        (("--token-file", str(shown / "secret")), "from+a/file-0123456789=="),
     ):
         with served(shown, *more, env=env) as server:
             assert not server.token
             assert server.ask("/", headers={})[0] == 403
             assert server.ask("/", headers={"Authorization": f"bearer {token}"})[0] == 200
+            assert server.ask(f"/?token={token}", headers={})[0] == 200
 
 
 def test_a_token_that_can_be_guessed_or_is_not_there_is_one_line(tmp_path: Path) -> None:

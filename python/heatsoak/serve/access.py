@@ -98,7 +98,8 @@ class Access:
         asked = request.query_params.get("token")
         scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
         is_known = _same(request.cookies.get(self._cookie, ""), self._pass)
-        if asked is not None and _same(asked, self._token):
+        # a plus in an address is a space, which no token has
+        if asked is not None and _same(asked.replace(" ", "+"), self._token):
             # a browser's history and what is looked at over its shoulder need not have the token
             is_page = "text/html" in request.headers.get("accept", "")
             return self._let_in(request) if is_page else self._app
