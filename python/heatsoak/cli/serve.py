@@ -30,7 +30,7 @@ def serve_command(
     port: Annotated[
         int | None,
         typer.Option(
-            min=0, max=65535, show_default="8950", help="Port on 127.0.0.1; 0 for any free one."
+            min=0, max=65535, help="Port on 127.0.0.1, 8950 if not given; 0 for any free one."
         ),
     ] = None,
     socket: Annotated[
