@@ -1,8 +1,10 @@
 """What ``serve`` and ``report`` need where recordings are many and viewers too.
 
 ``python benches/serving.py [RECORDINGS] [FLOOD_S]``: the list of so many recordings, first and once
-all are judged, with the memory of its process; ``report -o x.csv`` of them; then the memory while
-250 browsers follow a recording that is being written, and others ask for its page and for the list.
+all are judged, with the memory of its process; ``report -o x.csv`` of them; how fast a page opens
+beside 1,000 requests that are never finished; then the memory while there are as many of those all
+the time, 250 browsers follow a recording that is being written, and others ask for its page and for
+the list.
 """
 
 import http.client
@@ -16,13 +18,15 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from heatsoak.recording import Recording, RecordingWriter
 
 RECORDINGS, FLOOD_S = 2_000, 600.0
 STREAMS = 250
+UNFINISHED = 1_000
+TOKEN = "of-this-bench-alone"
 STEP_S = 300
 PROTOCOL = f"""
 schema = 1
@@ -44,8 +48,10 @@ def main(recordings: int = RECORDINGS, flood_s: float = FLOOD_S) -> None:
         many = root / "many"
         for number in range(recordings):
             shutil.copytree(one, many / f"group-{number // 100}" / f"{number}")
-        listed(many)
-        exported(many, root / "x.csv")
+        if recordings:
+            listed(many)
+            exported(many, root / "x.csv")
+        crowded(one)
         flooded(one, root / "few", flood_s)
 
 
@@ -94,6 +100,44 @@ def exported(root: Path, table: Path) -> None:
     )
 
 
+def crowded(root: Path) -> None:
+    """Print how long a page takes alone, and beside requests that are never finished."""
+    with served(root) as (process, port):
+        ask(port, "/r/")
+        took_s, before_mb = [], resident_mb(process)
+        open_ones: list[socket.socket] = []
+        for count in (0, UNFINISHED):
+            open_ones += [unfinished(port) for _ in range(count)]
+            for path in ("/", "/r/"):
+                start_s = time.monotonic()
+                ask(port, path)
+                took_s.append(time.monotonic() - start_s)
+        times = "list {:.2f} s and page {:.2f} s alone, {:.2f} s and {:.2f} s".format(*took_s)
+        print(
+            f"{times} beside {UNFINISHED} unfinished requests; {before_mb:.0f} MB before, "
+            f"{resident_mb(process):.0f} MB beside them"
+        )
+        for connection in open_ones:
+            connection.close()
+
+
+def unfinished(port: int) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", port), timeout=60)
+    connection.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n")
+    return connection
+
+
+def crowd(port: int, over: threading.Event) -> None:
+    """Keep many unfinished requests open until it is over, each anew after a second."""
+    while not over.wait(1.0):
+        open_ones = []
+        with suppress(OSError):
+            open_ones += [unfinished(port) for _ in range(UNFINISHED)]
+        over.wait(1.0)
+        for connection in open_ones:
+            connection.close()
+
+
 def flooded(one: Path, root: Path, flood_s: float) -> None:
     """Print the memory of a server before, in, and after a flood of viewers."""
     whole = Recording.open(one)
@@ -106,7 +150,7 @@ def flooded(one: Path, root: Path, flood_s: float) -> None:
     writer.append(frame.head(100))
     with served(root) as (process, port):
         ask(port, "/r/live/")
-        ends_s = time.monotonic() + flood_s
+        here, ends_s = ("127.0.0.1", port), time.monotonic() + flood_s
         over = threading.Event()
 
         def grow() -> None:
@@ -117,14 +161,15 @@ def flooded(one: Path, root: Path, flood_s: float) -> None:
 
         def view() -> None:
             while time.monotonic() < ends_s:
-                with socket.create_connection(("127.0.0.1", port), timeout=60) as stream:
-                    stream.sendall(
-                        f"GET /r/live/events HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode()
-                    )
-                    followed.append(b" 200 " in stream.recv(1 << 16).splitlines()[0])
+                came = False
+                with suppress(OSError), socket.create_connection(here, timeout=60) as stream:
+                    asked = f"/r/live/events?token={TOKEN}"
+                    stream.sendall(f"GET {asked} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+                    came = b" 200 " in stream.recv(1 << 16).splitlines()[0]
                     closes_s = min(ends_s, time.monotonic() + 30)
                     while time.monotonic() < closes_s and stream.recv(1 << 16):
                         pass
+                followed.append(came)
 
         def fetch() -> None:
             while time.monotonic() < ends_s:
@@ -136,20 +181,21 @@ def flooded(one: Path, root: Path, flood_s: float) -> None:
         threads = [threading.Thread(target=grow, daemon=True)]
         threads += [threading.Thread(target=view, daemon=True) for _ in range(STREAMS)]
         threads += [threading.Thread(target=fetch, daemon=True) for _ in range(4)]
+        threads += [threading.Thread(target=crowd, args=(port, over), daemon=True)]
         for thread in threads:
             thread.start()
         seen_mb = []
         for _ in range(6):
             time.sleep(flood_s / 6)
             seen_mb.append(resident_mb(process))
-        for thread in threads[1:]:
-            thread.join()
         over.set()
+        for thread in threads:
+            thread.join()
         time.sleep(15)
         told = ", ".join(f"{one:.0f}" for one in seen_mb)
         print(
-            f"{STREAMS} viewers ({sum(followed)} of {len(followed)} streams came) and 4 fetching, "
-            f"for {flood_s:.0f} s: {before_mb:.0f} MB before, "
+            f"{STREAMS} viewers ({sum(followed)} of {len(followed)} streams came), 4 fetching and "
+            f"{UNFINISHED} unfinished, for {flood_s:.0f} s: {before_mb:.0f} MB before, "
             f"{told} meanwhile, {resident_mb(process):.0f} MB 15 s after"
         )
 
@@ -158,7 +204,10 @@ def flooded(one: Path, root: Path, flood_s: float) -> None:
 def served(root: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
     words = ["serve", str(root), "--port", "0"]
     with subprocess.Popen(
-        [sys.executable, "-m", "heatsoak", *words], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "heatsoak", *words],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "HEATSOAK_TOKEN": TOKEN},
     ) as process:
         try:
             assert process.stdout is not None
@@ -172,7 +221,7 @@ def served(root: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
 def ask(port: int, path: str) -> str:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
     try:
-        connection.request("GET", path)
+        connection.request("GET", path, headers={"Authorization": f"Bearer {TOKEN}"})
         return connection.getresponse().read().decode()
     finally:
         connection.close()

@@ -7,6 +7,8 @@ plugin is linked as maturin links:
 nothing: it takes what is compiled, and what describes the package, out of that wheel.
 """
 
+import base64
+import hashlib
 import os
 import subprocess
 import sys
@@ -63,7 +65,33 @@ def build_wheel(
         maturin.build_editable(unused, config_settings)
     _make_man_pages()
     name: str = maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+    _forget_this_directory(Path(wheel_directory, name))
     return name
+
+
+def _forget_this_directory(wheel: Path) -> None:
+    """Take this tree's place out of what lists a wheel's parts: pip's is another each time."""
+    with zipfile.ZipFile(wheel) as built:
+        parts = [(info, built.read(info)) for info in built.infolist()]
+    changed = {}
+    with zipfile.ZipFile(wheel, "w") as made:
+        for info, data in parts:  # RECORD is the last
+            if "/sboms/" in info.filename:
+                data = data.replace(ROOT.as_uri().encode(), b"file:///heatsoak")
+                changed[info.filename] = data
+            elif info.filename.endswith(".dist-info/RECORD"):
+                lines = [_recorded(line, changed) for line in data.decode().splitlines()]
+                data = "".join(f"{line}\n" for line in lines).encode()
+            made.writestr(info, data)
+
+
+def _recorded(line: str, changed: Mapping[str, bytes]) -> str:
+    """A line of RECORD, of what a file holds now."""
+    name = line.rsplit(",", 2)[0]
+    if name not in changed:
+        return line
+    digest = base64.urlsafe_b64encode(hashlib.sha256(changed[name]).digest()).decode().rstrip("=")
+    return f"{name},sha256={digest},{len(changed[name])}"
 
 
 def build_editable(

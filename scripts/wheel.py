@@ -179,9 +179,15 @@ def environment(links: Path, hidden: Collection[str]) -> dict[str, str]:
 
 
 def with_build_tools(env: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment in which maturin and zig of this Python's environment are found."""
+    """Return an environment in which maturin and zig of this Python's environment are found.
+
+    What is built of one commit is the same each time, the times of its files among it.
+    """
     here = Path(sys.executable).parent
-    return {**env, "PATH": os.pathsep.join([str(here), env["PATH"]])}
+    words = ["git", "log", "-1", "--format=%ct"]
+    told = subprocess.run(words, cwd=ROOT, check=False, capture_output=True, text=True)
+    when = {"SOURCE_DATE_EPOCH": told.stdout.strip()} if told.returncode == 0 else {}
+    return {**when, **env, "PATH": os.pathsep.join([str(here), env["PATH"]])}
 
 
 def do(words: list[str], cwd: Path = ROOT, env: Mapping[str, str] | None = None) -> None:

@@ -341,7 +341,8 @@ def test_serve_shows_recordings(system: System, here: Path) -> None:
             with urlopen(found.group(), timeout=200) as answer:
                 contents = answer.read().decode()
             assert "950 PRO" in contents
-            with urlopen(f"{found.group()}r/a/page.json", timeout=200) as answer:
+            page = found.group().replace("/?", "/r/a/page.json?")
+            with urlopen(page, timeout=200) as answer:
                 assert json.load(answer)["recordings"]
         finally:
             if sys.platform == "win32":

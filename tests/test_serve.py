@@ -6,22 +6,26 @@ import os
 import re
 import signal
 import socket
+import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import numpy as np
 import polars as pl
 import pytest
+from browsed import Opened
 from command import complaint, heatsoak_here
 from heatsoak.protocol import Protocol
 from heatsoak.recording import Recording, RecordingWriter
 from heatsoak.report.page.html import Bundle
 from made_recording import held, make_recording, of_older_version
+from other_user import as_other_user
 from waiting import until
 
 
@@ -33,6 +37,7 @@ def is_built() -> bool:
     return True
 
 
+pytest_plugins = ["browsed"]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not is_built(), reason="the page's program was not built: no Node"),
@@ -57,19 +62,27 @@ class Served:
 
     def __init__(self, process: subprocess.Popen[str], address: str) -> None:
         self.process = process
+        self.address = address
         found = urlsplit(address)
         assert found.hostname == "127.0.0.1"
         assert found.port is not None
         self.port = found.port
+        self.token = found.query.removeprefix("token=")
 
     def ask(
-        self, path: str, method: str = "GET", host: str | None = None
+        self,
+        path: str,
+        method: str = "GET",
+        host: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> tuple[int, str, dict[str, str]]:
-        """Ask for a path just as it stands, dots and all."""
+        """Ask for a path just as it stands, dots and all; with the token, but for own `headers`."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=200)
         try:
             connection.putrequest(method, path, skip_host=True)
             connection.putheader("Host", host or f"127.0.0.1:{self.port}")
+            for name, value in (self.bearer() if headers is None else headers).items():
+                connection.putheader(name, value)
             connection.endheaders()
             answer = connection.getresponse()
             text = answer.read().decode()
@@ -77,22 +90,30 @@ class Served:
         finally:
             connection.close()
 
+    def bearer(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"}
+
     def listen(self, path: str) -> socket.socket:
         """Begin to listen to events."""
         connection = socket.create_connection(("127.0.0.1", self.port), timeout=200)
-        lines = (f"GET {path} HTTP/1.1", f"Host: localhost:{self.port}", "Connection: close")
+        headers = {"Host": f"localhost:{self.port}", "Connection": "close", **self.bearer()}
+        lines = (f"GET {path} HTTP/1.1", *(f"{name}: {text}" for name, text in headers.items()))
         connection.sendall("\r\n".join([*lines, "", ""]).encode())
         return connection
 
 
 @contextmanager
-def served(directory: Path) -> Iterator[Served]:
+def served(
+    directory: Path, *more: str, code: str = "", env: Mapping[str, str] | None = None
+) -> Iterator[Served]:
+    """Serve a directory; `code` is run before."""
+    words = [sys.executable, "-c", f"{code}\nfrom heatsoak.cli import main\nmain()"]
     with subprocess.Popen(
-        [sys.executable, "-m", "heatsoak", "serve", str(directory), "--port", "0"],
+        [*words, "serve", str(directory), "--port", "0", *more],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env={**os.environ, "COLUMNS": "1000"},
+        env={**os.environ, "COLUMNS": "1000", **(env or {})},
     ) as process:
         try:
             assert process.stdout is not None
@@ -371,7 +392,8 @@ def test_it_ends_when_told_to_whatever_it_is_reading(shown: Path, number: signal
         address = urlsplit(process.stdout.readline().split()[0])
         assert address.port is not None
         with socket.create_connection(("127.0.0.1", address.port)) as connection:
-            connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            line = f"GET /?{address.query} HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            connection.sendall(line.encode())
             assert "reading\n" in iter(process.stdout.readline, "")
             process.send_signal(number)
             try:
@@ -471,3 +493,185 @@ def test_an_empty_directory_says_what_would_fill_it(tmp_path: Path) -> None:
         assert status == 200
         assert "heatsoak run" in text
         assert server.ask("/r/")[0] == 404
+
+
+def test_the_address_lets_a_browser_in_and_leaves_it_a_cookie_without_the_token(
+    ground: Ground,
+) -> None:
+    server = ground.server
+    page = {"Accept": "text/html,*/*;q=0.8"}
+    status, _, headers = server.ask(f"/r/a/one/?token={server.token}", headers=page)
+    assert (status, headers["location"]) == (303, "/r/a/one/")
+    cookie, *rules = headers["set-cookie"].split("; ")
+    assert {"httponly", "samesite=strict"} <= {rule.lower() for rule in rules}
+    assert server.token not in cookie
+    for path in ("/", "/r/a/one/", "/r/a/one/page.json"):
+        assert server.ask(path, headers={**page, "Cookie": cookie})[0] == 200
+    # the address may be opened again, and leads nowhere else
+    status, _, headers = server.ask(f"//elsewhere/?token={server.token}", headers=page)
+    assert (status, headers["location"]) == (303, "/elsewhere/")
+    # a script is answered at once
+    assert server.ask(f"/?token={server.token}", headers={})[0] == 200
+    assert server.ask("/", headers={"Cookie": f"{cookie}x"})[0] == 403
+    assert server.ask("/", headers={"Cookie": cookie.replace(str(server.port), "1")})[0] == 403
+
+
+def test_a_browser_follows_a_running_recording_by_its_cookie_and_another_is_told_what_to_open(
+    browser: Any, ground: Ground
+) -> None:
+    writer = running(ground.root / "followed")
+    page = f"http://127.0.0.1:{ground.server.port}/r/followed/"
+    with browser.new_context() as context:
+        opened = Opened(context.new_page())
+        tab, shown = opened.tab, opened.until
+        tab.goto(ground.server.address)
+        assert tab.url == f"http://127.0.0.1:{ground.server.port}/"
+        tab.locator("a", has_text="followed").click()
+        shown(lambda: tab.locator(".live").inner_text() == "live")
+        shown(lambda: tab.locator("#w1 canvas").count())
+        writer.append(samples(start_s=60.0, count=10))
+
+        def is_at_end() -> bool:
+            tab.locator("#w1 .chart").focus()
+            tab.keyboard.press("End")
+            return str(tab.locator("#w1 .chart [aria-live]").inner_text()).startswith("61")
+
+        shown(is_at_end)
+        assert tab.evaluate("document.cookie") == ""
+    writer.finish("finished", 61.0)
+    with browser.new_context() as context:
+        tab = context.new_page()
+        assert tab.goto(page).status == 403
+        assert "open the address that heatsoak serve printed" in tab.inner_text("body")
+
+
+ASK = """
+import http.client, json, sys
+port, *paths = sys.argv[1:]
+for path in paths:
+    for method in ("GET", "HEAD", "POST"):
+        for headers in ({}, {"Authorization": "Bearer x"}, {"Cookie": f"heatsoak-{port}=x"}):
+            connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=200)
+            connection.request(method, path, headers=headers)
+            answer = connection.getresponse()
+            print(json.dumps([path, method, answer.status, answer.read().decode()]))
+"""
+
+
+def test_another_user_is_refused_at_every_address_in_one_line(ground: Ground) -> None:
+    paths = ["/", "/r/", "/r/page.json", "/r/events", "/nothing", "/favicon.ico", "/static/x.js"]
+    paths += [f"/r/a/one/{name}" for name in ("", "page.json", "events", "recording.json")]
+    paths += ["/?token=", "/?token=wrong", f"/?token={ground.server.token[:-1]}", "/?token=%ff"]
+    line = as_other_user(sys.executable, "-c", ASK, str(ground.server.port), *paths)
+    done = subprocess.run(line, capture_output=True, text=True, check=True, cwd="/")
+    answers = [json.loads(told) for told in done.stdout.splitlines()]
+    assert len(answers) == len(paths) * 9
+    for path, method, status, text in answers:
+        assert status == 403, (path, method)
+        assert text.count("\n") == (method != "HEAD")
+        assert method == "HEAD" or "open the address that heatsoak serve printed" in text
+    assert ground.server.ask("/", headers={})[2]["connection"] == "close"
+
+
+def test_a_token_of_ones_own_comes_from_the_environment_or_a_file_and_is_not_shown(
+    shown: Path,
+) -> None:
+    (shown / "secret").write_text("from+a/file-0123456789==\n")
+    env = {"HEATSOAK_TOKEN": "from-the-environment"}
+    for more, token in (
+        ((), "from-the-environment"),
+        (("--token-file", str(shown / "secret")), "from+a/file-0123456789=="),
+    ):
+        with served(shown, *more, env=env) as server:
+            assert not server.token
+            assert server.ask("/", headers={})[0] == 403
+            assert server.ask("/", headers={"Authorization": f"bearer {token}"})[0] == 200
+            assert server.ask(f"/?token={token}", headers={})[0] == 200
+
+
+def test_a_token_that_can_be_guessed_or_is_not_there_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "weak").write_text("secret\n")
+    for file, why in (
+        ("weak", "16 to 256 letters"),
+        ("missing", "No such file"),
+        (".", "directory"),
+    ):
+        line = complaint(heatsoak_here("serve", ".", "--token-file", file, cwd=tmp_path), 2)
+        assert f"--token-file {file}: " in line
+        assert why in line
+        assert "secret" not in line
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEATSOAK_TOKEN", "")
+        line = complaint(heatsoak_here("serve", ".", cwd=tmp_path), 2)
+    assert "HEATSOAK_TOKEN: a token is" in line
+
+
+CONNECT = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+
+
+def test_a_socket_is_of_its_user_alone_and_goes_with_the_server(shown: Path) -> None:
+    path = shown / "s"
+    with subprocess.Popen(
+        [sys.executable, "-m", "heatsoak", "serve", str(shown), "--socket", str(path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "COLUMNS": "1000"},
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(f"{path} shows the recordings below ")
+        assert stat.S_IMODE(path.lstat().st_mode) == 0o600
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(path))
+            connection.sendall(b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")
+            assert b" 200 OK" in connection.recv(100)
+        line = complaint(heatsoak_here("serve", ".", "--socket", str(path), cwd=shown), 2)
+        assert f"--socket {path}: cannot listen on it: " in line
+        if os.geteuid() == 0:
+            words = as_other_user(sys.executable, "-c", CONNECT, str(path), sees=[shown])
+            done = subprocess.run(words, capture_output=True, text=True, check=False, cwd="/")
+            assert "PermissionError" in done.stderr
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=200) == 0
+    assert not path.exists()
+
+
+def unfinished(port: int) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", port), timeout=200)
+    connection.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n")
+    return connection
+
+
+def is_closed(connection: socket.socket) -> bool:
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def test_a_thousand_unfinished_requests_keep_nobody_out(ground: Ground) -> None:
+    with ExitStack() as stack:
+        waiting = [stack.enter_context(unfinished(ground.server.port)) for _ in range(1000)]
+        assert ground.server.ask("/")[0] == 200
+        assert "heatsoak-page" in ground.server.ask("/r/a/one/")[1]
+        # most are given up soon, to make room
+        assert all(is_closed(connection) for connection in waiting[:500])
+
+
+def test_a_request_that_is_never_finished_is_given_up_however_it_drips(shown: Path) -> None:
+    code = "from heatsoak.serve import access\naccess._HEAD_S = 1.5"
+    with served(shown, code=code) as server, unfinished(server.port) as dripping:
+
+        def is_given_up() -> bool:
+            try:
+                dripping.sendall(b"x")
+            except OSError:
+                return True
+            return False
+
+        assert until(is_given_up)
+        # nor may the next request of a connection, or the body of one, take longer
+        with socket.create_connection(("127.0.0.1", server.port), timeout=200) as connection:
+            lines = [f"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {server.token}"]
+            connection.sendall("\r\n".join([*lines, "Content-Length: 99", "", "x"]).encode())
+            while connection.recv(1 << 16):
+                pass

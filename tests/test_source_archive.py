@@ -1,10 +1,13 @@
 """A source archive holds all that a wheel is built from."""
 
+import base64
+import hashlib
 import json
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -12,14 +15,26 @@ ROOT = Path(__file__).resolve().parent.parent
 _BUILD = "import sys, heatsoak_build; heatsoak_build.build_sdist(sys.argv[1])"
 
 
-def unpacked(place: Path) -> Path:
-    """The archive that the build backend makes of this tree, unpacked."""
+def backend(code: str, *words: str) -> None:
+    """Run some of the build backend, which has the times of files from the environment."""
     pytest.importorskip("maturin")
-    words = [sys.executable, "-c", _BUILD, str(place)]
     env = {"PYTHONPATH": str(ROOT / "build_backend"), "PATH": _path()}
-    done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    env["SOURCE_DATE_EPOCH"] = "1700000000"
+    line = [sys.executable, "-c", code, *words]
+    done = subprocess.run(line, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def made(place: Path) -> Path:
+    """The archive that the build backend makes of this tree."""
+    backend(_BUILD, str(place))
     (archive,) = place.glob("*.tar.gz")
+    return archive
+
+
+def unpacked(place: Path) -> Path:
+    """The same, unpacked."""
+    archive = made(place)
     # Debian 12's own Python has no filters for what it extracts
     subprocess.run(["tar", "-xzf", archive, "-C", place], check=True)
     (root,) = (path for path in place.iterdir() if path.is_dir())
@@ -57,3 +72,35 @@ def test_it_holds_every_file_of_the_program_as_cargo_finds_it(tmp_path: Path) ->
     packages = json.loads(done.stdout)["packages"]
     assert {Path(package["manifest_path"]).parent.name for package in packages} == here
     assert "heatsoak-nbd" in {package["name"] for package in packages}
+
+
+@pytest.mark.slow
+def test_made_again_it_is_the_same_byte_for_byte(tmp_path: Path) -> None:
+    archives = []
+    for name in ("once", "again"):
+        (tmp_path / name).mkdir()
+        archives.append(made(tmp_path / name).read_bytes())
+    assert archives[0] == archives[1]
+
+
+_FORGET = (
+    "import sys, pathlib, heatsoak_build as b\nb._forget_this_directory(pathlib.Path(sys.argv[1]))"
+)
+
+
+def test_a_wheel_does_not_tell_the_directory_that_it_was_built_in(tmp_path: Path) -> None:
+    sbom, record = "x.dist-info/sboms/x.json", "x.dist-info/RECORD"
+    text = f'{{"bom-ref": "path+{ROOT.as_uri()}/crates/drive"}}'
+    wheel = tmp_path / "x.whl"
+    with ZipFile(wheel, "w") as built:
+        for name in ("x.py", sbom):
+            built.writestr(name, text)
+        built.writestr(record, f"x.py,sha256=abc,3\n{sbom},sha256=abc,3\n{record},,\n")
+    backend(_FORGET, str(wheel))
+    with ZipFile(wheel) as left:
+        assert left.namelist() == ["x.py", sbom, record]
+        held = left.read(sbom)
+        assert json.loads(held)["bom-ref"] == "path+file:///heatsoak/crates/drive"
+        digest = base64.urlsafe_b64encode(hashlib.sha256(held).digest()).decode().rstrip("=")
+        said = left.read(record).decode().splitlines()
+        assert said == ["x.py,sha256=abc,3", f"{sbom},sha256={digest},{len(held)}", f"{record},,"]

@@ -25,11 +25,14 @@ class Served:
         self.page = page
         self.html = render(page, bundle, is_served=True)
         self.events: Queue[str | None] = Queue()
+        self.knows_nobody = False
         served = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                if self.path == "/events":
+                if served.knows_nobody:
+                    self.send_error(403)
+                elif self.path == "/events":
                     self.answer("text/event-stream", b"")
                     while (event := served.events.get()) is not None:
                         self.wfile.write(event.encode())
@@ -146,4 +149,17 @@ def test_samples_of_a_track_that_the_page_has_not_make_it_fetch_the_page(
     unknown = [{**one, "workload": "w2"} for one in more(served.page, 31, 32)]
     served.say("append", unknown)
     until(lambda: tab.title() == "another step began")
+    tab.close()
+
+
+def test_a_page_whose_server_was_started_anew_says_that_it_is_no_longer_live(
+    browser: Any, served: Served
+) -> None:
+    opened = Opened(browser.new_page())
+    tab, until = opened.tab, opened.until
+    tab.goto(served.url)
+    until(lambda: tab.locator(".live").inner_text() == "live")
+    served.knows_nobody = True
+    served.events.put(None)
+    until(lambda: tab.locator(".live").inner_text() == "no longer live")
     tab.close()

@@ -40,7 +40,11 @@ function follow(app: () => App, renew: () => Promise<void>): () => void {
   });
   source.addEventListener("page", () => void again());
   source.addEventListener("open", () => state("live"));
-  source.addEventListener("error", () => state("live, waiting for the connection"));
+  source.addEventListener("error", () => {
+    // a server that was started anew has another token: the browser then asks no more
+    const isOver = source.readyState === EventSource.CLOSED;
+    state(isOver ? "no longer live" : "live, waiting for the connection");
+  });
   return () => source.close();
 }
 

@@ -10,6 +10,7 @@ import typer
 from heatsoak import catalog, system
 from heatsoak.cli import completion
 from heatsoak.cli.common import console
+from heatsoak.errors import UsageError
 from heatsoak.output import print_out
 from heatsoak.units import MB, parse_rate_mb_s
 from heatsoak.words import number_text, size_text
@@ -18,24 +19,49 @@ if TYPE_CHECKING:
     from heatsoak.nbd import Export
 
 
+_PORT = 8950
+
+
 def serve_command(
     directory: Annotated[
         Path,
         typer.Argument(metavar="DIR", help="Show the recordings below this directory."),
     ] = Path(),
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 for any free one.")
-    ] = 8950,
+        int | None,
+        typer.Option(
+            min=0, max=65535, help="Port on 127.0.0.1, 8950 if not given; 0 for any free one."
+        ),
+    ] = None,
+    socket: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH", help="Serve on a new Unix socket of yours alone, not on a port."
+        ),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Ask for the token in this file, or HEATSOAK_TOKEN, not a new one."
+        ),
+    ] = None,
 ) -> None:
     # other commands should not have to load a web server
-    from heatsoak.serve import serve
+    from heatsoak.serve import access, serve
+
+    if socket is not None and port is not None:
+        raise UsageError("--socket and --port: choose one of them")
+    token = access.given_token(token_file)
+    whose = (
+        "" if token is None else f", to whoever has the token in {token_file or access.VARIABLE}"
+    )
 
     def ready(address: str) -> None:
         # an address that wraps cannot be clicked
-        console().print(f"{address} shows the recordings below {directory}", soft_wrap=True)
+        console().print(f"{address} shows the recordings below {directory}{whose}", soft_wrap=True)
         console().print("press Ctrl-C to stop", soft_wrap=True)
 
-    serve(directory, port, ready)
+    serve(directory, socket or (_PORT if port is None else port), token, ready)
 
 
 def nbd_command(

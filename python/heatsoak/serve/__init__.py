@@ -1,16 +1,17 @@
 """Shows past and running recordings of one directory in a browser on this machine.
 
-Read-only, from this machine only, for one directory only, on 127.0.0.1. `library` finds the
-recordings, and makes and caches their pages, `following` sends updates of running recordings.
+Read-only, for one user of this machine, for one directory only. `access` says who may ask,
+`library` finds the recordings, and makes and caches their pages, `following` sends updates of
+running ones.
 """
 
 import asyncio
-import contextlib
 import datetime
 import os
-import socket
+import secrets
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
@@ -21,7 +22,6 @@ from urllib.parse import quote
 import uvicorn
 from sse_starlette import EventSourceResponse
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
@@ -33,9 +33,9 @@ from typing_extensions import override
 from heatsoak import system, words
 from heatsoak.analysis import Answer
 from heatsoak.analysis.findings import Throttles
-from heatsoak.errors import HeatsoakError, UsageError
+from heatsoak.errors import HeatsoakError
 from heatsoak.output import printable
-from heatsoak.serve import following
+from heatsoak.serve import access, following
 from heatsoak.serve.library import Entry, Library, NoAnswer, Shelf, Unread
 
 __all__ = ["Library", "listing", "make_app", "serve"]
@@ -51,8 +51,9 @@ _HEADERS = (
 )
 
 
-def make_app(library: Library, shelf: Shelf) -> Starlette:
-    """Return the application that shows `library`."""
+def make_app(library: Library, shelf: Shelf, token: str | None, port: int) -> Starlette:
+    """Return the application that shows `library` to who has the token, if there is one."""
+    known = [] if token is None else [Middleware(access.Access, token=token, port=port)]
     pages = _Pages(library, shelf)
     return Starlette(
         routes=[
@@ -66,6 +67,7 @@ def make_app(library: Library, shelf: Shelf) -> Starlette:
         ],
         middleware=[
             Middleware(_Headers),
+            *known,
             Middleware(TrustedHostMiddleware, allowed_hosts=list(_HOSTS), www_redirect=False),
         ],
         exception_handlers={HeatsoakError: _failed, 404: _missing},
@@ -80,8 +82,8 @@ class _Pages:
     judging: asyncio.Task[None] | None = None
 
     async def contents(self, _: Request) -> Response:
-        entries, unread = await run_in_threadpool(self.library.contents)
-        answers = await run_in_threadpool(self.shelf.answers, entries)
+        entries, unread = await following.in_thread(self.library.contents)
+        answers = await following.in_thread(self.shelf.answers, entries)
         # the list does not wait: what is not judged yet is judged behind it, and shown next time
         waiting = [e for e in entries if answers[e.name] is None and not e.is_running]
         if waiting and (self.judging is None or self.judging.done()):
@@ -90,14 +92,14 @@ class _Pages:
 
     async def _judge(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
-            await run_in_threadpool(self.shelf.judge, entry)
+            await following.in_thread(self.shelf.judge, entry)
 
     async def page(self, request: Request) -> Response:
         """Return the page, or its JSON alone."""
         entries = await self._entries(request)
         if isinstance(entries, Response):
             return entries
-        shown = await run_in_threadpool(self.shelf.show, entries)
+        shown = await following.in_thread(self.shelf.show, entries)
         if request.url.path.endswith("/page.json"):
             return Response(shown.json, media_type="application/json")
         return HTMLResponse(shown.html)
@@ -111,7 +113,7 @@ class _Pages:
                 return entries
             if not any(entry.is_running for entry in entries):
                 return Response(status_code=204)  # tells the browser not to reconnect
-            look = await run_in_threadpool(self._looker, name, entries)
+            look = await following.in_thread(self._looker, name, entries)
             channel = self.channels.setdefault(
                 name, following.Channel(look, partial(self._close, name))
             )
@@ -122,7 +124,7 @@ class _Pages:
             del self.channels[name]
 
     async def _entries(self, request: Request) -> "list[Entry] | Response":
-        entries, unread = await run_in_threadpool(self.library.find, _name(request))
+        entries, unread = await following.in_thread(self.library.find, _name(request))
         if not entries and unread:
             reasons = "\n".join(f"{one.name}: {one.why}" for one in unread)
             status = 500 if any(one.has_meta for one in unread) else 404
@@ -212,24 +214,52 @@ class _Headers:
         await self._app(scope, receive, sent)
 
 
-_HOST = "127.0.0.1"
-_BACKLOG = 2048
 #: Longer than the time that connections get to close.
 _END_S = 4.0
+#: Connections at once: live pages, mostly, and what comes in a second of a flood.
+_MOST_CONNECTIONS = 4_096
 #: Descriptors reserved for files.
 _SPARE_FILES = 128
 
 
-def serve(root: Path, port: int, on_ready: Callable[[str], None]) -> None:
-    """Serve the recordings below `root` until interrupted; port 0 is any free one.
+def serve(
+    root: Path, where: int | Path, token: str | None, on_ready: Callable[[str], None]
+) -> None:
+    """Serve the recordings below `root` until interrupted, on a port or on a Unix socket.
 
-    Calls `on_ready` with the address. Raises UsageError if `root` is not a directory or the port is
-    in use, ToolError if the page's scripts were not built.
+    Port 0 is any free one. Who asks must know `token`; without one, a port gets a new one, which
+    its address has. Calls `on_ready` with that, or with the socket's path. Raises UsageError if
+    `root` is not a directory or `where` cannot be listened on, ToolError if the page's scripts were
+    not built.
     """
-    app = make_app(Library(root), Shelf())
-    listening = _listen(port)
-    config = uvicorn.Config(
+    library, shelf = Library(root), Shelf()
+    with ExitStack() as at_end:
+        listening, port, address = access.listen(where), 0, str(where)
+        if isinstance(where, Path):
+            at_end.callback(where.unlink, missing_ok=True)
+        else:
+            port = listening.getsockname()[1]
+            address = f"http://{access.HOST}:{port}/"
+            if token is None:
+                token = secrets.token_urlsafe(32)
+                address += f"?token={token}"
+        on_ready(address)
+        server = _Server(_config(make_app(library, shelf, token, port)), at_end.close)
+        try:
+            with suppress(KeyboardInterrupt):
+                server.run(sockets=[listening])
+        finally:
+            for thread in threading.enumerate():
+                if thread.name.startswith("AnyIO worker") and server.last.is_alive():
+                    thread.join()
+            server.last.cancel()
+
+
+def _config(app: Starlette) -> uvicorn.Config:
+    return uvicorn.Config(
         app,
+        http=access.DoorProtocol,
+        ws="none",
         log_level="critical",
         access_log=False,
         server_header=False,
@@ -237,52 +267,33 @@ def serve(root: Path, port: int, on_ready: Callable[[str], None]) -> None:
         timeout_graceful_shutdown=2,
         lifespan="off",
     )
-    on_ready(f"http://{_HOST}:{listening.getsockname()[1]}/")
-    server = _Server(config)
-    try:
-        with contextlib.suppress(KeyboardInterrupt):
-            server.run(sockets=[listening])
-    finally:
-        for thread in threading.enumerate():
-            if thread.name.startswith("AnyIO worker") and server.last.is_alive():
-                thread.join()
-        server.last.cancel()
 
 
 class _Server(uvicorn.Server):
     """Exits some time after it is told to, even if a thread is still reading or judging."""
 
-    def __init__(self, config: uvicorn.Config) -> None:
+    def __init__(self, config: uvicorn.Config, at_end: Callable[[], None]) -> None:
         super().__init__(config)
+        self._at_end = at_end
         # threads cannot be interrupted, but they only read: nothing is lost
-        self.last = threading.Timer(_END_S, os._exit, [0])
+        self.last = threading.Timer(_END_S, self._leave)
         self.last.daemon = True
 
     @override
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         super().handle_exit(sig, frame)
-        with contextlib.suppress(RuntimeError):  # already started
+        with suppress(RuntimeError):  # already started
             self.last.start()
 
-
-def _listen(port: int) -> socket.socket:
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    system.claim_port(listening)
-    try:
-        listening.bind((_HOST, port))
-    except OSError as error:
-        listening.close()
-        raise UsageError(
-            f"--port {port}: cannot listen on it: {error.strerror}; --port 0 takes any free one"
-        ) from error
-    listening.listen(_BACKLOG)
-    return listening
+    def _leave(self) -> None:
+        self._at_end()
+        os._exit(0)
 
 
-def _most_connections() -> int | None:
-    """The limit of open files, so that beyond it clients get an error response."""
-    limit = system.open_files_limit(65_536)
-    return None if limit is None else max(limit - _SPARE_FILES, 16)
+def _most_connections() -> int:
+    """The most that open files allow, so that beyond it clients get an error response."""
+    limit = system.open_files_limit(_MOST_CONNECTIONS + _SPARE_FILES) or 65_536
+    return min(_MOST_CONNECTIONS, max(limit - _SPARE_FILES, 16))
 
 
 #: Recordings that one page may show.

@@ -4,11 +4,12 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 
 import polars as pl
-from starlette.concurrency import run_in_threadpool
+from anyio import CapacityLimiter, to_thread
 
 from heatsoak.analysis.view import RecordingView, StepView
 from heatsoak.files import open_regular
@@ -17,6 +18,10 @@ from heatsoak.recording import META, Recording, schema_of
 from heatsoak.recording.meta import EVENTS, JOURNAL
 from heatsoak.report.page.contract import Appended, Page
 from heatsoak.report.page.tracks import courses
+
+#: Threads that read and judge: each keeps close to a megabyte.
+_READERS = CapacityLimiter(int(__import__("os").environ.get("NT", "8")))
+in_thread = partial(to_thread.run_sync, limiter=_READERS)
 
 #: If a journal has grown by more, for example while a laptop slept, the page is fetched again.
 _MAX_BYTES = 8 << 20
@@ -173,7 +178,7 @@ class Channel:
         try:
             while not is_over:
                 await asyncio.sleep(LOOK_S)
-                news = await run_in_threadpool(self._look)
+                news = await in_thread(self._look)
                 is_over = news.is_over
                 if news.appended:
                     self._send(("append", json.dumps([one.model_dump() for one in news.appended])))

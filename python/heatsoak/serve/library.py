@@ -4,10 +4,10 @@ Pages and answers are cached until something changes.
 """
 
 import os
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -220,12 +220,15 @@ class NoAnswer:
 
 
 class Shelf:
-    """A cache of pages and answers, which makes one at a time."""
+    """A cache of pages and answers, which makes one at a time, in one thread.
+
+    Many threads would each keep memory that such work leaves behind.
+    """
 
     def __init__(self) -> None:
         """Raises ToolError if the page's scripts were not built."""
         self._bundle = Bundle.load()
-        self._lock = threading.Lock()
+        self._maker = ThreadPoolExecutor(1)
         self._kept: OrderedDict[PageStamp, RenderedPage] = OrderedDict()
         self._answers: dict[str, tuple[PageStamp, Answer | NoAnswer]] = {}
 
@@ -247,13 +250,15 @@ class Shelf:
 
     def judge(self, entry: Entry) -> None:
         """Judge a recording, so that :meth:`answers` has what it shows."""
+        self._maker.submit(self._judge, entry).result()
+
+    def _judge(self, entry: Entry) -> None:
         stamp = _page_stamp([entry])
-        with self._lock:
-            try:
-                answer: Answer | NoAnswer = analyze([entry.recording]).answer
-            except BaseException as error:  # a panic in polars is not an Exception
-                answer = NoAnswer(" ".join(str(error).split()) or type(error).__name__)
-            self._answers[entry.name] = (stamp, answer)
+        try:
+            answer: Answer | NoAnswer = analyze([entry.recording]).answer
+        except BaseException as error:  # a panic in polars is not an Exception
+            answer = NoAnswer(" ".join(str(error).split()) or type(error).__name__)
+        self._answers[entry.name] = (stamp, answer)
 
     def show(self, entries: Sequence[Entry]) -> RenderedPage:
         """Return the page of the given recordings.
@@ -261,12 +266,14 @@ class Shelf:
         Of several, those that are damaged or were just deleted are left out; raises UsageError if
         none is left.
         """
+        return self._maker.submit(self._show, entries).result()
+
+    def _show(self, entries: Sequence[Entry]) -> RenderedPage:
         stamp = _page_stamp(entries)
-        with self._lock:
-            shown = self._kept.pop(stamp, None) or self._make_of_readable(entries)
-            self._kept[stamp] = shown
-            while len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
+        shown = self._kept.pop(stamp, None) or self._make_of_readable(entries)
+        self._kept[stamp] = shown
+        while len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)
         return shown
 
     def _make_of_readable(self, entries: Sequence[Entry]) -> RenderedPage:
