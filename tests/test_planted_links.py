@@ -12,6 +12,7 @@ from compared import falling, run
 from heatsoak import writing
 from heatsoak.bench.resume import reopen
 from heatsoak.errors import HeatsoakError
+from heatsoak.rack.kept import Kept, Started, write
 from heatsoak.recording import Event, Recording, RecordingWriter
 from heatsoak.recording.meta import EVENTS, JOURNAL, META, PARQUET, RAW, RESERVE
 from made_recording import remake
@@ -179,3 +180,16 @@ def test_a_simulated_run_begins_again_past_planted_links(
         *words, "--set", "write.runtime=5s", "-o", "shared/r", "--resume", cwd=tmp_path
     )
     assert done.returncode in (0, 2), done.stderr
+
+
+@pytest.mark.parametrize("name", ["lock", "reserve", "started-1.json", "started-1.json.partial"])
+def test_what_a_host_keeps_of_a_test_is_written_through_no_link(
+    shared: Path, precious: Path, name: str
+) -> None:
+    kept = Kept(shared)
+    planted(shared / name, precious / "thesis")
+    with suppress(OSError), kept.locked() as is_ours:
+        assert is_ours
+    with kept.room_for_the_end():
+        write(kept.path("started", 1), Started(at_unix_s=1.0, planned_s=2.0))
+    assert kept.was_started(1)
