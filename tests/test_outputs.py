@@ -370,20 +370,6 @@ def test_logs_of_an_export_that_is_stopped_are_not_there_in_part(ground: Path) -
     assert heatsoak_here(*words.split(), cwd=ground).returncode == 0
 
 
-def test_a_full_disk_for_temporary_files_leaves_no_sensors_behind(
-    ground: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with small_disk(ground / "t", "4m") as disk:
-        fill(disk)
-        monkeypatch.setattr("tempfile.tempdir", str(disk))
-        words = ["nbd", "small.toml", "--socket", "s", "--sensors", "x"]
-        line = complaint(heatsoak_here(*words, cwd=ground), 3)
-        assert "drive.json: cannot be written: No space left on device" in line
-        assert str(disk) in line
-        assert not (ground / "s").exists()
-        assert list((ground / "x").rglob("*")) == []
-
-
 @sees("refused before anything else is done", "the file system is read-only")
 def test_a_read_only_file_system_is_said_and_nothing_else_is_done(ground: Path) -> None:
     with small_disk(ground / "m", "80m") as disk:

@@ -80,7 +80,8 @@ def test_a_journal_truncated_anywhere_reads_up_to_its_last_complete_line(
     data = journal.read_bytes()[:cut]
     journal.write_bytes(data)
     samples = Recording.open(directory).samples()
-    assert len(samples) == data.count(b"\n")
+    lines = [line for line in data.splitlines(keepends=True) if line.endswith(b"\n")]
+    assert len(samples) == sum(b'"t_s"' in line for line in lines)
     assert {name: str(dtype) for name, dtype in samples.schema.items()} == COLUMNS
 
 

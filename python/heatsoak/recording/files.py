@@ -64,6 +64,8 @@ class JournalSeal:
         block, is_damaged = hashlib.sha256(), False
         with open_regular(path) as file:
             for line in file:
+                if not line.endswith(b"\n"):
+                    break  # cut off, or being written
                 if line.startswith(cls._PREFIX):
                     seal = line[len(cls._PREFIX) :].partition(b'"')[0]
                     if not is_damaged and block.hexdigest().encode() != seal:
