@@ -116,6 +116,22 @@ def test_a_link_that_another_user_made_leads_root_nowhere(
     assert (tmp_path / "own" / "x.csv").exists()
 
 
+def test_who_became_root_by_sudo_may_have_links_of_his_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("home", "disk"):
+        (tmp_path / name).mkdir(mode=0o775)
+        os.chown(tmp_path / name, NOBODY, NOBODY)
+    planted(tmp_path / "home" / "data", tmp_path / "disk")
+    path = tmp_path / "home" / "data" / "x"
+    with pytest.raises(HeatsoakError, match="another user: name where it leads"):
+        writing.write_output(path, "x", replace=False)
+    monkeypatch.setenv("SUDO_UID", str(NOBODY))
+    monkeypatch.setenv("SUDO_GID", str(NOBODY))
+    writing.write_output(path, "x", replace=False)
+    assert (tmp_path / "disk" / "x").read_text() == "x"
+
+
 def test_the_index_of_a_history_is_locked_by_no_link(
     shared: Path, precious: Path, tmp_path: Path
 ) -> None:

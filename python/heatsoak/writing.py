@@ -254,13 +254,20 @@ def _walk_to(path: Path) -> int:
 
 
 def _own_link(name: str, at: int, path: Path) -> str:
-    """Return where a link leads that only root can have made; raises OSError for any other."""
+    """Return where a link leads that nobody but root, or who became root by sudo, can have made.
+
+    Raises OSError for any other.
+    """
     link, place = os.stat(name, dir_fd=at, follow_symlinks=False), os.fstat(at)
     if not stat.S_ISLNK(link.st_mode):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
-    is_shared = place.st_mode & (stat.S_IWOTH | stat.S_IWGRP) and not place.st_mode & stat.S_ISVTX
-    if link.st_uid or place.st_uid or is_shared:
-        raise OSError(errno.ELOOP, f"{name} on its way is a link of another user", str(path))
+    by_sudo = (os.environ.get(name, "") for name in ("SUDO_UID", "SUDO_GID"))
+    users, groups = ({0, int(text) if text.isdecimal() else 0} for text in by_sudo)
+    others = stat.S_IWOTH | (0 if place.st_gid in groups else stat.S_IWGRP)
+    is_shared = place.st_mode & others and not place.st_mode & stat.S_ISVTX
+    if {link.st_uid, place.st_uid} - users or is_shared:
+        why = f"{name} on its way is a link of another user: name where it leads"
+        raise OSError(errno.ELOOP, why, str(path))
     return os.readlink(name, dir_fd=at)
 
 
