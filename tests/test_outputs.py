@@ -8,6 +8,7 @@ import fcntl
 import os
 import random
 import resource
+import shlex
 import shutil
 import signal
 import stat
@@ -167,7 +168,8 @@ def test_a_pipe_is_written(ground: Path) -> None:
         read = pool.submit((ground / "pipe").read_bytes)
         assert until(lambda: heatsoak_here(*words, "pipe", cwd=ground).returncode == 0)
         assert read.result() == (ground / "x.csv").read_bytes()
-    shell = f"{sys.executable} -m heatsoak {' '.join(words)} >(sort -r > y.csv; touch done)"
+    command = shlex.join([sys.executable, "-m", "heatsoak", *words])
+    shell = f"{command} >(sort -r > y.csv; touch done)"
     subprocess.run(["bash", "-c", shell], cwd=ground, check=True, stdout=subprocess.DEVNULL)
     assert until((ground / "done").exists)
     lines = (ground / "x.csv").read_text().splitlines()
