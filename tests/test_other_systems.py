@@ -520,8 +520,8 @@ def test_the_windows_that_is_shown_refuses_what_windows_does(
 
 #: What only serves real drives, and may use whatever Linux has.
 LINUX_ONLY = (
-    *("bench/by_hand.py", "bench/copying.py", "heat/", "rack/host.py", "rack/kept.py", "sensor/"),
-    *("target/fio/", "target/guard/", "target/purge/", "target/hctm.py"),
+    *("bench/by_hand.py", "bench/copying.py", "heat/", "nbd/", "rack/host.py", "rack/kept.py"),
+    *("sensor/", "target/fio/", "target/guard/", "target/purge/", "target/hctm.py"),
     *("target/hidden_sectors.py", "target/lock.py", "target/undo.py", "system.py"),
 )
 

@@ -54,9 +54,10 @@ def listen(where: int | Path) -> socket.socket:
     Raises UsageError if that cannot be done.
     """
     is_path = isinstance(where, Path)
-    if is_path and not hasattr(socket, "AF_UNIX"):
+    family: int = getattr(socket, "AF_UNIX", -1) if is_path else socket.AF_INET
+    if family < 0:
         raise UsageError("--socket: this system has no Unix sockets for Python: leave it out")
-    listening = socket.socket(socket.AF_UNIX if is_path else socket.AF_INET)
+    listening = socket.socket(family)
     mask = os.umask(0o177)  # with a mode that is set later, others would have a moment
     try:
         if isinstance(where, Path):
