@@ -34,6 +34,8 @@ _DIRECTORY = getattr(os, "O_DIRECTORY", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _FILE = _NO_LINK | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 _MOST_LINKS = 40
+#: Where Linux shows the files that a process has open, also those without a name.
+_OPEN_FILES = Path("/proc/self/fd")
 
 
 class Directory:
@@ -154,7 +156,7 @@ class Directory:
 
     def _begun(self) -> tuple[str | None, BufferedRandom]:
         """Open a file without a name; or with one, which is returned, where none can be."""
-        if self._at is not None and hasattr(os, "O_TMPFILE"):
+        if self._at is not None and hasattr(os, "O_TMPFILE") and _OPEN_FILES.exists():
             with suppress(OSError):  # not on each file system
                 flags = os.O_TMPFILE | os.O_RDWR
                 raw = FileIO(os.open(".", flags, 0o666, dir_fd=self._at), "rb+")
@@ -168,7 +170,7 @@ class Directory:
 
     def _link(self, file: IO[bytes], name: str) -> None:
         """Give a file that has none a name: linkat(2) follows the link in /proc to it."""
-        os.link(f"/proc/self/fd/{file.fileno()}", name, dst_dir_fd=self._at)
+        os.link(_OPEN_FILES / str(file.fileno()), name, dst_dir_fd=self._at)
 
     @contextmanager
     def held(self, *, wait: bool) -> Iterator[None]:
