@@ -341,10 +341,14 @@ def require_regular(path: Path) -> None:
             raise errors.UsageError(f"{path}: {what}: name another with -o")
 
 
+def _is_open_already(path: Path) -> bool:
+    return path == Path("/dev/stdout") or path.parent == Path("/dev/fd")
+
+
 def is_stream(path: Path) -> bool:
     """Whether what is written there goes to another process: a pipe of this user's, or an open
     file by its number, as shells name those of ``>(command)``."""
-    if str(path).startswith("/dev/fd/") or str(path) == "/dev/stdout":
+    if _is_open_already(path):
         return True
     try:
         status = path.lstat()
@@ -354,16 +358,17 @@ def is_stream(path: Path) -> bool:
 
 
 def _stream_to(path: Path, content: IO[bytes]) -> None:
+    follows = 0 if _is_open_already(path) else _NO_LINK
     try:
         # does not wait for a reader, as what follows would
-        probe = os.open(path, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
+        probe = os.open(path, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0) | follows)
     except OSError as error:
         if error.errno == errno.ENXIO:
             raise errors.UsageError(f"{path}: nobody reads this pipe") from None
         raise
     try:
         content.seek(0)
-        with path.open("wb") as pipe:
+        with Path(f"/dev/fd/{probe}").open("wb") as pipe:  # the same, whatever has its name now
             shutil.copyfileobj(content, pipe)
     finally:
         os.close(probe)
@@ -437,7 +442,7 @@ def lock_file(path: Path, mode: int = 0o600) -> int:
 
 
 def path_to(file: IO[bytes]) -> str:
-    """Return a path for a library that opens a file of :meth:`Directory.writing` by itself."""
+    """Return a path at which a library can open a file that :meth:`Directory.writing` gave."""
     return file.name if system.IS_WINDOWS else f"/dev/fd/{file.fileno()}"
 
 

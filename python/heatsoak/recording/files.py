@@ -41,8 +41,17 @@ class JournalSeal:
     _PREFIX = b'{"sha256":"'
     _BLOCK_BYTES = 8 << 10
 
-    def __init__(self, written: bytes = b"") -> None:
-        self._block, self._bytes = hashlib.sha256(written), len(written)
+    def __init__(self, seal: bytes = b"") -> None:
+        self._block, self._bytes = hashlib.sha256(seal), 0
+
+    @classmethod
+    def going_on(cls, path: Path) -> "JournalSeal":
+        """Return what seals a journal that has no seals yet, with what is written to it next."""
+        going = cls()
+        with path.open("rb") as file:
+            going._block = hashlib.file_digest(file, hashlib.sha256)
+            going._bytes = file.tell()
+        return going
 
     def after(self, lines: bytes) -> tuple[bytes, "JournalSeal"]:
         """Return what is written for more lines, with a seal if it is time for one, and what

@@ -180,7 +180,7 @@ class RecordingWriter:
             # recording.json comes last: where it exists, the recording is complete
             self._journal: FileIO = place.append(JOURNAL)
             if resumed:
-                self._seal = files.JournalSeal((directory / JOURNAL).read_bytes())
+                self._seal = files.JournalSeal.going_on(directory / JOURNAL)
             self._events: FileIO = place.append(EVENTS)
             if lock_events(self._events) and not resumed:
                 undo.callback(self._remove_begun)

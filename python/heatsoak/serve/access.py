@@ -21,7 +21,7 @@ from heatsoak.files import read_regular
 HOST = "127.0.0.1"
 #: What names a token for whoever starts this server in a script or container.
 VARIABLE = "HEATSOAK_TOKEN"
-#: What a header of RFC 6750 can hold; the fewest characters are a guess at what nobody guesses.
+#: The characters that RFC 6750 allows in a header. The least length is our choice.
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,256}")
 _BACKLOG = 2048
 _WANTED = (
