@@ -35,6 +35,9 @@ def started_in(directory: Path) -> recording.Recording | None:
         raise errors.RefusedError(
             f"{directory}: another run is recording there: wait for it, or end it, before --resume"
         )
+    if directory.is_dir():
+        with writing.Directory(directory) as place:
+            place.sweep()  # of a run that was killed while it wrote
     if (directory / recording.META).exists():
         return recording.Recording.open(directory)
     if directory.exists() and (other := _foreign(directory)) is not None:
