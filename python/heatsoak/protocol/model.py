@@ -25,7 +25,7 @@ from heatsoak.protocol.steps import (
     with_kind,
 )
 from heatsoak.units import Size, parse_seconds
-from heatsoak.words import block_text, duration_text, percent_text
+from heatsoak.words import duration_text, percent_text
 
 #: How long a warm-up takes at most that ends once temperatures are steady.
 MAX_WARM_UP_S = 3600.0
@@ -350,15 +350,12 @@ class Protocol(workload.StrictModel):
         return [{**self.conditions, **cell} for cell in self.matrix.cells()]
 
 
-class Observed(workload.StrictModel):
+class Observed(workload.Load):
     """A load that another tool made, as far as a log describes it; it cannot be run again.
 
     Attributes:
         reads: whether it read; True where the log does not say.
         writes: whether it wrote; True where the log does not say.
-        rw: the access pattern, if known.
-        bs: bytes of one I/O, if known and only one.
-        iodepth: I/Os in flight, if known.
         about: the log's own words for it.
         watched: whether it is a stretch of what a logger saw, which need not have asked for the
             same throughout.
@@ -376,11 +373,6 @@ class Observed(workload.StrictModel):
     name: str = Field(min_length=1, max_length=200)
     reads: bool = True
     writes: bool = True
-    rw: workload.RW | None = None
-    bs: int | None = Field(None, ge=1)
-    iodepth: int | None = Field(None, ge=1)
-    numjobs: int | None = Field(None, ge=1)
-    rwmixread: int | None = Field(None, ge=0, le=100)
     about: str = Field("", max_length=1000)
     watched: bool = False
     idle: bool = False
@@ -390,32 +382,14 @@ class Observed(workload.StrictModel):
         """Whether there is anything to judge."""
         return not self.idle
 
-    @property
-    def block_sizes(self) -> tuple[int, ...]:
-        """Bytes of one I/O, if known."""
-        return () if self.bs is None else (self.bs,)
-
     def mention(self) -> str:
         """Return how a sentence about several steps names it."""
         return f"'{self.name}'"
 
     def describe(self) -> str:
-        """Return what is known of it in a few words: ``"random write, 4k, QD32"``."""
-        share = f", {percent_text(self.rwmixread)} reads" if self.rwmixread is not None else ""
-        if self.rw is not None:
-            kind = "random" if self.rw.startswith("rand") else "sequential"
-            what = {"read": "read", "write": "write"}.get(
-                self.rw.removeprefix("rand"), f"mix{share}"
-            )
-            words = [f"{kind} {what}"]
-        elif self.reads != self.writes:
-            words = ["reads" if self.reads else "writes"]
-        else:
-            words = [] if self.about else ["load not described"]
-        words += [block_text(self.bs)] if self.bs else []
-        words += [f"QD{self.iodepth}"] if self.iodepth else []
-        words += [f"{self.numjobs} jobs"] if (self.numjobs or 1) > 1 else []
-        return ", ".join([*words, *([self.about] if self.about else [])])
+        """Return what is known of it in a few words, with the log's own."""
+        said = [text for text in (super().describe(), self.about) if text]
+        return ", ".join(said) or "load not described"
 
 
 class Observation(workload.StrictModel):

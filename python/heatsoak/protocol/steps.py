@@ -237,11 +237,6 @@ class WorkloadStep(Workload, Loading):
         """Whether it ends once all is transferred, so that its length is a result."""
         return self.runtime_s is None
 
-    @property
-    def block_sizes(self) -> tuple[int, ...]:
-        """Bytes of one I/O of each workload."""
-        return tuple(workload.bs for workload in self.workloads)
-
     def mention(self) -> str:
         """Return how a sentence about several steps names it, with its length."""
         length = "" if self.runtime_s is None else f", {words.duration_text(self.runtime_s)}"
