@@ -337,8 +337,13 @@ class Workload(Load):
         """Whether it ever reads."""
         return self.read_share > 0
 
-    def transfer_bytes(self, target_bytes: int) -> int | None:
-        """Bytes after which it ends, or None where only the runtime ends it."""
+    def transfer_bytes(self, target_bytes: int, span: int | None = None) -> int | None:
+        """Bytes after which it ends, or None where only the runtime ends it.
+
+        `span` is what there is of its span, if that is less.
+        """
         if self.io_size is not None:
             return self.io_size.of(target_bytes)
-        return None if self.runtime_s is not None else self.span.of(target_bytes)
+        if self.runtime_s is not None:
+            return None
+        return self.span.of(target_bytes) if span is None else span

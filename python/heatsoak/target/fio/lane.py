@@ -1,9 +1,9 @@
 """One job of a running fio: its load, the samples from its status documents, and stalls."""
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -137,55 +137,12 @@ _LONGEST_LAG_S = 5.0
 _APART_S = 1.0
 
 
-@dataclass(frozen=True)
-class FioLoad:
-    """What fio is told to do, as far as watching it needs to know.
-
-    Attributes:
-        name: the step's.
-        queue: I/Os that it keeps in flight.
-        runtime_s: when it ends on its own, or None.
-        total_bytes: after how many bytes it ends, or None.
-        polls: whether fio polls, so that its processor time says nothing about the I/O.
-        rest_s: how long it may pause between two I/Os on its own; None if unknown.
-    """
-
-    name: str
-    queue: int
-    reads: bool
-    writes: bool
-    runtime_s: float | None
-    total_bytes: int | None
-    polls: bool = False
-    rest_s: float | None = None
-
-    @classmethod
-    def of(cls, step: WorkloadStep, place: command.FioPlace) -> "FioLoad":
-        """Return the load of `step` on `place`."""
-        runtimes = [load.runtime_s for load in step.workloads]
-        amounts = [command.region_of(load, place.size_bytes).io_bytes for load in step.workloads]
-        depths = [
-            (1 if place.engine == "psync" else load.iodepth) * load.numjobs
-            for load in step.workloads
-        ]
-        known_s = [runtime_s for runtime_s in runtimes if runtime_s is not None]
-        known = [amount for amount in amounts if amount is not None]
-        return cls(
-            step.name,
-            sum(depths),
-            any(load.reads for load in step.workloads),
-            any(load.writes for load in step.workloads),
-            max(known_s) if len(known_s) == len(runtimes) else None,
-            sum(known) if len(known) == len(amounts) else None,
-            rest_s=longest_rest_s(step.workloads),
-        )
-
-
 class Lane:
     """Follows what fio does on one place, of possibly several.
 
     Attributes:
-        load: what fio is told to do.
+        name: the step's.
+        rest_s: how long fio may pause between two I/Os on its own; None if unknown.
         job: the only job of fio's that counts; None for all.
         raw_dir: where to save fio's last document; None to not save it.
         status: the newest one.
@@ -193,21 +150,36 @@ class Lane:
 
     def __init__(
         self,
-        load: FioLoad,
+        step: WorkloadStep,
+        place: command.FioPlace,
         clock: base.RecordingClock,
         raw_dir: Path | None,
         busy_time: BusyTime | None = None,
         job: str | None = None,
+        *,
+        is_replay: bool = False,
     ) -> None:
-        """Prepare to follow `load`."""
-        self.load = load
+        """Prepare to follow what fio is told to do.
+
+        In a replay, fio pauses as the trace does, and polls meanwhile: its processor time says
+        nothing about the I/O.
+        """
+        loads = step.workloads
+        self.name = step.name
+        self.rest_s = None if is_replay else longest_rest_s(loads)
         self.job = job
         self.raw_dir = raw_dir
         self.status: fio.FioStatus | None = None
         self._clock = clock
         self._busy_time = busy_time
-        self._differencer = fio.Differencer(float(load.queue), reads=load.reads, writes=load.writes)
-        self._end = _End(load)
+        self._is_replay = is_replay
+        depths = [1 if place.engine == "psync" else load.iodepth for load in loads]
+        self._differencer = fio.Differencer(
+            float(sum(depth * load.numjobs for depth, load in zip(depths, loads, strict=True))),
+            reads=any(load.reads for load in loads),
+            writes=step.changes_data,
+        )
+        self._end = _End(loads, place.size_bytes)
         self._document: dict[str, Any] | None = None
         self._held: fio.FioStatus | None = None
         self._t_s: float | None = None
@@ -215,7 +187,7 @@ class Lane:
     @property
     def where(self) -> str:
         """The step, for messages."""
-        return f"step '{self.load.name}'"
+        return f"step '{self.name}'"
 
     def start(self) -> None:
         """Start counting how busy the drive is."""
@@ -284,7 +256,7 @@ class Lane:
         if self.raw_dir is None or self._document is None:
             return None
         try:
-            name = f"{command.job_name(self.load.name)}.json"
+            name = f"{command.job_name(self.name)}.json"
             with writing.numbered_file(self.raw_dir / name) as file:
                 file.write(json.dumps(self._document, indent=1).encode() + b"\n")
                 return Path(file.name)
@@ -302,7 +274,7 @@ class Lane:
             f"{words.amount_text(status.runtime_ms / 1000, 's')}, with "
             f"{words.percent_text(status.usr_cpu_pct + status.sys_cpu_pct)} of a core for each job",
             {
-                "step": self.load.name,
+                "step": self.name,
                 "read_bytes": status.read.bytes,
                 "write_bytes": status.write.bytes,
                 "read_ios": status.read.ios,
@@ -318,7 +290,7 @@ class Lane:
         """Return processor time and latency histograms of the load."""
         status = self.status
         assert status is not None
-        cpu = {} if self.load.polls else {"load_cpu_s": round(status.cpu_s, 3)}
+        cpu = {} if self._is_replay else {"load_cpu_s": round(status.cpu_s, 3)}
         bins = {name: fio.coarse_bins(getattr(status, name).bins) for name in ("read", "write")}
         return base.LoadResult({**cpu, **base.latency_bins(bins)})
 
@@ -352,17 +324,15 @@ class _End:
 
     _near_ms = 500 * base.REPORT_S
 
-    def __init__(self, load: FioLoad) -> None:
-        self._runtime_ms = None if load.runtime_s is None else load.runtime_s * 1000
-        self._bytes = load.total_bytes
+    def __init__(self, loads: Sequence[Workload], size_bytes: int) -> None:
+        amounts = [command.region_of(load, size_bytes).io_bytes for load in loads]
+        self._bytes = sum(math.inf if amount is None else amount for amount in amounts)
+        self._runtime_ms = 1000 * max(load.runtime_s or math.inf for load in loads)
 
     def is_near(self, last: fio.FioStatus | None, status: fio.FioStatus) -> bool:
         """Whether the step is over, or probably will be within half a status interval."""
-        runtime_ms = self._runtime_ms
-        if runtime_ms is not None and runtime_ms - status.runtime_ms < self._near_ms:
+        if self._runtime_ms - status.runtime_ms < self._near_ms:
             return True
-        if self._bytes is None:
-            return False
         left = self._bytes - status.bytes
         moved = status.bytes - (0 if last is None else last.bytes)
         took_ms = status.runtime_ms - (0 if last is None else last.runtime_ms)

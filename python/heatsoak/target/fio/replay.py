@@ -14,11 +14,12 @@ from typing import IO
 from heatsoak._core import Trace
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.fio import FioStatus
-from heatsoak.protocol import Replay
+from heatsoak.protocol import Replay, WorkloadStep
+from heatsoak.protocol.workload import rw_of
 from heatsoak.target import base, traces
 from heatsoak.target.fio import command
-from heatsoak.target.fio.lane import FioLoad
 from heatsoak.target.fio.process import Fio, takes_direct
+from heatsoak.units import Size
 from heatsoak.words import size_text
 
 #: The oldest fio that reads iologs of version 3.
@@ -58,16 +59,21 @@ class Iolog:
         begin, end = self.asked["read_begin"], self.asked["read_end"]
         return [(begin, end)] if end > begin else []
 
-    def load(self, step: Replay) -> FioLoad:
-        """Return the load to watch."""
-        return FioLoad(
-            step.name,
-            step.iodepth,
-            reads=self.asked["reads"] > 0,
-            writes=self.asked["writes"] > 0,
-            runtime_s=None,
-            total_bytes=self.asked["read_bytes"] + self.asked["write_bytes"],
-            polls=True,
+    @property
+    def bytes(self) -> int:
+        """What is read and written in all."""
+        return self.asked["read_bytes"] + self.asked["write_bytes"]
+
+    def load(self, step: Replay) -> WorkloadStep:
+        """Return what `step` comes to as one load."""
+        return WorkloadStep(
+            name=step.name,
+            rw=rw_of(
+                reads=self.asked["reads"] > 0, writes=self.asked["writes"] > 0, is_random=True
+            ),
+            bs=max(self.asked["largest_bytes"], 512),
+            iodepth=step.iodepth,
+            io_size=Size(bytes=self.bytes),
         )
 
 
@@ -191,12 +197,11 @@ def compared(step: Replay, log: Iolog, status: FioStatus | None) -> Iterator[bas
     ):
         if wanted != done:
             yield base.Note("warning", f"{where}: fio did {done:,} of {wanted:,} {what}")
-    wanted_bytes = asked["read_bytes"] + asked["write_bytes"]
     missing = status.read.ios + status.write.ios - status.read.lat_count - status.write.lat_count
-    if status.bytes != wanted_bytes:
+    if status.bytes != log.bytes:
         at_end = 0 < missing < step.iodepth
         why = f": those of the last {missing} I/Os, in flight as the trace ended" if at_end else ""
         yield base.Note(
             "info" if at_end else "warning",
-            f"{where}: fio counted {status.bytes:,} of {wanted_bytes:,} bytes{why}",
+            f"{where}: fio counted {status.bytes:,} of {log.bytes:,} bytes{why}",
         )
