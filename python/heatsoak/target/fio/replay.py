@@ -14,8 +14,7 @@ from typing import IO
 from heatsoak._core import Trace
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.fio import FioStatus
-from heatsoak.protocol import Replay, WorkloadStep
-from heatsoak.protocol.workload import rw_of
+from heatsoak.protocol import Replay, WorkloadStep, rw_of
 from heatsoak.target import base, traces
 from heatsoak.target.fio import command
 from heatsoak.target.fio.process import Fio, takes_direct
