@@ -55,9 +55,7 @@ class Heat(workload.StrictModel):
     warm_up: Annotated[float | Literal["steady"], BeforeValidator(_warm_up)] = Field(
         0.0, validation_alias=AliasChoices("warm_up", "warm_up_s")
     )
-    at_most_s: workload.Seconds | None = Field(
-        None, gt=0, validation_alias=AliasChoices("at_most", "at_most_s")
-    )
+    at_most_s: workload.Seconds | None = Field(None, gt=0)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -184,9 +182,7 @@ class ScoreRule(workload.StrictModel):
     metric: Metric
     statistic: Statistic = "mean"
     steps: Annotated[tuple[str, ...], BeforeValidator(as_list)] = Field(min_length=1)
-    last_s: workload.Seconds | None = Field(
-        None, gt=0, validation_alias=AliasChoices("last", "last_s")
-    )
+    last_s: workload.Seconds | None = Field(None, gt=0)
     while_busy: bool = False
     definition: str = Field(min_length=1, max_length=400)
 

@@ -65,7 +65,6 @@ class Rounds(BaseStep):
     """
 
     loads: ClassVar[bool] = True
-    settable: ClassVar[Mapping[str, str]] = {"at_most": "at_most"}
 
     kind: Literal["rounds"]
     name: str = Field("rounds", min_length=1, max_length=200)

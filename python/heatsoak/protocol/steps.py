@@ -5,10 +5,10 @@ needs two drives or has steps of its own are attributes of every kind (:class:`B
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 
-from pydantic import AliasChoices, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from heatsoak import words
 from heatsoak.protocol.workload import Bytes, Seconds, SizeOrShare, StrictModel, Workload
@@ -62,7 +62,6 @@ class BaseStep(StrictModel):
         only_prepares: whether it only brings the drive into a state for the steps after it.
         purges: whether it erases the whole drive.
         needs_two_drives: whether it is taken by two drives at once.
-        settable: the keys that ``--set`` may change, and the field that each one is.
     """
 
     loads: ClassVar[bool] = False
@@ -70,7 +69,6 @@ class BaseStep(StrictModel):
     only_prepares: ClassVar[bool] = False
     purges: ClassVar[bool] = False
     needs_two_drives: ClassVar[bool] = False
-    settable: ClassVar[Mapping[str, str]] = {}
 
     if TYPE_CHECKING:  # a field of each kind, after those of its base in what is recorded
         name: str
@@ -146,21 +144,6 @@ class BaseStep(StrictModel):
         return f"'{self.name}'"
 
 
-def _same(*keys: str) -> dict[str, str]:
-    """Keys that are called like their fields."""
-    return {key: key for key in keys}
-
-
-WORKLOAD_KEYS: Mapping[str, str] = {
-    **_same("rw", "rwmixread", "bs", "iodepth", "numjobs", "span", "offset", "io_size"),
-    **_same("rate", "rate_iops"),
-    "size": "span",
-    "runtime": "runtime_s",
-    "buffer_compress_percentage": "compress_pct",
-}
-_ENDING_KEYS = {"end_after_drop": "end_after_drop_s"}
-
-
 class Loading(BaseStep, ABC):
     """A step that loads the drive, is recorded, and, but for a precondition, judged.
 
@@ -176,9 +159,7 @@ class Loading(BaseStep, ABC):
     is_observed: ClassVar[bool] = False
 
     name: str = Field(min_length=1, max_length=200)
-    end_after_drop_s: Seconds | None = Field(
-        None, gt=0, validation_alias=AliasChoices("end_after_drop", "end_after_drop_s")
-    )
+    end_after_drop_s: Seconds | None = Field(None, gt=0)
 
     @property
     @abstractmethod
@@ -216,8 +197,6 @@ class Loading(BaseStep, ABC):
 
 class WorkloadStep(Workload, Loading):
     """A workload that is measured and judged."""
-
-    settable: ClassVar[Mapping[str, str]] = {**WORKLOAD_KEYS, **_ENDING_KEYS}
 
     kind: Literal["workload"] = "workload"
     beside: tuple[Workload, ...] = ()
@@ -282,19 +261,12 @@ class Replay(Loading):
     runtime_s: ClassVar[None] = None
     rwmixread: ClassVar[None] = None
     numjobs: ClassVar[int] = 1
-    settable: ClassVar[Mapping[str, str]] = {
-        **_same("trace", "scale", "seed", "iodepth", "damaged", "beyond"),
-        "idle_limit": "idle_limit_s",
-        **_ENDING_KEYS,
-    }
 
     kind: Literal["replay"]
     trace: str = Field(min_length=1, max_length=4096)
     scale: float = Field(1.0, gt=0, le=1)
     seed: int = Field(0, ge=0, lt=1 << 63)
-    idle_limit_s: Seconds = Field(
-        0.025, ge=0, validation_alias=AliasChoices("idle_limit", "idle_limit_s")
-    )
+    idle_limit_s: Seconds = Field(0.025, ge=0)
     iodepth: int = Field(32, ge=1, le=65536)
     damaged: Literal["error", "skip"] = "error"
     beyond: Literal["error", "skip", "wrap"] = "error"
@@ -313,16 +285,10 @@ class Pause(BaseStep):
     """
 
     only_prepares: ClassVar[bool] = True
-    settable: ClassVar[Mapping[str, str]] = {
-        "duration": "duration_s",
-        "until_temp_c": "until_temp_c",
-    }
 
     kind: Literal["pause"]
     name: str = Field("pause", min_length=1, max_length=200)
-    duration_s: Seconds = Field(
-        300.0, ge=0, validation_alias=AliasChoices("duration", "duration_s")
-    )
+    duration_s: Seconds = Field(300.0, ge=0)
     until_temp_c: float | None = Field(None, ge=-40, le=150)
 
     def mention(self) -> str:
@@ -345,7 +311,6 @@ class Purge(BaseStep):
 
     only_prepares: ClassVar[bool] = True
     purges: ClassVar[bool] = True
-    settable: ClassVar[Mapping[str, str]] = _same("method", "capacity", "spare")
 
     kind: Literal["purge"]
     name: str = Field("purge", min_length=1, max_length=200)
@@ -397,23 +362,14 @@ class Copy(BaseStep):
     loads: ClassVar[bool] = True
     is_judged: ClassVar[bool] = True
     needs_two_drives: ClassVar[bool] = True
-    settable: ClassVar[Mapping[str, str]] = {
-        "size": "size_bytes",
-        **_same("bs", "iodepth"),
-        "buffer": "buffer_bytes",
-    }
 
     kind: Literal["copy"]
     name: str = Field("copy", min_length=1, max_length=200)
-    size_bytes: Annotated[int | None, BeforeValidator(_amount)] = Field(
-        None, validation_alias=AliasChoices("size", "size_bytes")
-    )
-    at_most_bytes: Annotated[int | None, BeforeValidator(_amount)] = Field(
-        None, validation_alias=AliasChoices("at_most", "at_most_bytes")
-    )
+    size_bytes: Annotated[int | None, BeforeValidator(_amount)] = None
+    at_most_bytes: Annotated[int | None, BeforeValidator(_amount)] = None
     bs: Bytes = Field(1 << 20, ge=4096)
     iodepth: int = Field(8, ge=1, le=65536)
-    buffer_bytes: Bytes = Field(64 << 20, validation_alias=AliasChoices("buffer", "buffer_bytes"))
+    buffer_bytes: Bytes = 64 << 20
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -3,10 +3,12 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import (
     AliasChoices,
+    AliasGenerator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -19,6 +21,7 @@ from pydantic import (
 
 from heatsoak import units
 from heatsoak.errors import suggestion
+from heatsoak.toml import names_of
 from heatsoak.words import block_text, percent_text, said
 
 # The options that fio is given as the user wrote them, and the values that each may have. fio runs
@@ -158,6 +161,12 @@ _Pattern = Annotated[
 ]
 
 
+def _keys_of(field: str) -> str | AliasChoices:
+    """A key may leave out the unit that its field ends in: ``runtime`` is `runtime_s`."""
+    plain = re.sub(r"_(?:s|bytes)$", "", field)
+    return field if plain == field else AliasChoices(plain, field)
+
+
 class StrictModel(BaseModel):
     """Base: unknown keys are errors, and a value never changes once it was read."""
 
@@ -167,7 +176,27 @@ class StrictModel(BaseModel):
         populate_by_name=True,
         arbitrary_types_allowed=True,
         defer_build=True,
+        alias_generator=AliasGenerator(validation_alias=_keys_of),
     )
+
+
+#: What ``--set`` does not change: what a step is called, when it is taken, and what is within it.
+_FIXED = (
+    *("kind", "name", "only_if_drop_in", "only_after", "asks", "fio", "beside", "at_most_bytes"),
+    *("until", "tracks", "steps"),
+)
+
+
+@cache
+def settable(model: type[StrictModel]) -> Mapping[str, str]:
+    """Return the keys that ``--set`` may change, and the field that each one is."""
+    return {
+        key: name
+        for name, field in model.model_fields.items()
+        if name not in _FIXED
+        for at, key in enumerate(names_of(name, field))
+        if key != name or at == 0
+    }
 
 
 def with_values(key: str, text: str, values: Mapping[str, object], which: str) -> str:
@@ -293,9 +322,7 @@ class Workload(Load):
     )
     offset: SizeOrShare = Field(units.Size(bytes=0), validate_default=False)
     io_size: SizeOrShare | None = None
-    runtime_s: Seconds | None = Field(
-        None, gt=0, validation_alias=AliasChoices("runtime", "runtime_s")
-    )
+    runtime_s: Seconds | None = Field(None, gt=0)
     rate: Bytes | None = Field(None, gt=0)
     rate_iops: int | None = Field(None, gt=0)
     compress_pct: int = Field(
