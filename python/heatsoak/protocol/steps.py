@@ -4,7 +4,6 @@ Nobody else needs to ask which kind a step is: whether it loads the drive, is ju
 needs two drives or has steps of its own are attributes of every kind (:class:`BaseStep`).
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 
@@ -144,11 +143,12 @@ class BaseStep(StrictModel):
         return f"'{self.name}'"
 
 
-class Loading(BaseStep, ABC):
+class Loading(BaseStep):
     """A step that loads the drive, is recorded, and, but for a precondition, judged.
 
     Attributes:
         end_after_drop_s: it ends early once its throughput was down for this long in all.
+        ends_with_its_data: whether it ends once all is transferred, so that its length is a result.
         is_replay: whether it issues recorded I/O again.
         is_observed: whether another tool made it, as :class:`~heatsoak.protocol.Observed`.
     """
@@ -162,33 +162,9 @@ class Loading(BaseStep, ABC):
     end_after_drop_s: Seconds | None = Field(None, gt=0)
 
     @property
-    @abstractmethod
-    def reads(self) -> bool:
-        """Whether it ever reads."""
-
-    @property
-    @abstractmethod
-    def writes(self) -> bool:
-        """Whether it ever writes."""
-
-    @property
-    @abstractmethod
-    def ends_with_its_data(self) -> bool:
-        """Whether it ends once all is transferred, so that its length is a result."""
-
-    @property
-    def changes_data(self) -> bool:
-        """Whether it writes, or anything that runs beside it."""
-        return self.writes
-
-    @property
     def may_end_early(self) -> bool:
         """Whether it ends once its throughput was down for some time."""
         return self.end_after_drop_s is not None
-
-    @abstractmethod
-    def describe(self) -> str:
-        """Return it in a few words."""
 
     def mention(self) -> str:
         """Return how a sentence about several steps names it."""
@@ -255,6 +231,7 @@ class Replay(Loading):
     # what is in a trace is known only once it was read: in doubt it does both
     reads: ClassVar[bool] = True
     writes: ClassVar[bool] = True
+    changes_data: ClassVar[bool] = True
     ends_with_its_data: ClassVar[bool] = True
     rw: ClassVar[None] = None
     bs: ClassVar[None] = None
@@ -362,6 +339,7 @@ class Copy(BaseStep):
     loads: ClassVar[bool] = True
     is_judged: ClassVar[bool] = True
     needs_two_drives: ClassVar[bool] = True
+    changes_data: ClassVar[bool] = True  # on the destination
 
     kind: Literal["copy"]
     name: str = Field("copy", min_length=1, max_length=200)
@@ -384,11 +362,6 @@ class Copy(BaseStep):
         if self.buffer_bytes < self.bs:
             raise ValueError(f"buffer is {self.buffer_bytes} bytes, less than one I/O of {self.bs}")
         return self
-
-    @property
-    def changes_data(self) -> bool:
-        """Whether it changes what is on the drive: the destination."""
-        return True
 
     @property
     def block_sizes(self) -> tuple[int, ...]:

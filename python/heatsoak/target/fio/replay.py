@@ -162,9 +162,7 @@ def _checked(step: Replay, trace: Trace, file: IO[bytes]) -> Iolog:
 
 def replay_command(fio: Fio, step: Replay, place: command.FioPlace, log: Iolog) -> list[str]:
     """Return fio's command line for a replay; raises ToolError if fio is too old."""
-    if fio.number < OLDEST:
-        oldest = ".".join(map(str, OLDEST))
-        raise ToolError(f"{fio.version} is too old to replay: fio {oldest} or newer is needed")
+    fio.require(OLDEST, " to replay")
     return [
         *command.measured(fio.path),
         *command.loading(

@@ -263,19 +263,18 @@ class FioTarget(ABC):
             yield from self._workload(step)
 
     def _workload(self, step: protocol.WorkloadStep) -> Iterator[base.Batch]:
-        place = self.place()
+        size_bytes = self.place().size_bytes
+        read: list[tuple[int, int]] = []
         for load in step.workloads:
-            region = region_of(load, place.size_bytes)
+            region = region_of(load, size_bytes)
+            read += [(region.offset, region.end)] if load.reads else []
             if region.capped:
                 yield base.Note(
                     "warning",
                     f"step '{step.name}': the target only has {size_text(region.span)} of the "
                     f"span of {size_text(load.span.bytes or 0)}",
                 )
-        line = self.command_line(step)
-        read = [region_of(load, place.size_bytes) for load in step.workloads if load.reads]
-        regions = [(region.offset, region.end) for region in read]
-        yield from self._load(step, regions, line, FioWatch(self.lane(step)))
+        yield from self._load(step, read, self.command_line(step), FioWatch(self.lane(step)))
 
     def _replay(self, step: protocol.Replay) -> Iterator[base.Batch]:
         place = self.place()
@@ -366,11 +365,7 @@ class FioPair(base.Drives):
     def copy(self, step: protocol.Copy) -> Iterator[base.NumberedBatch]:
         """Copy once; raises ToolError if fio or a drive fails."""
         source, destination = self._both
-        if source.fio.number < _OLDEST_FIO:
-            oldest = ".".join(map(str, _OLDEST_FIO))
-            raise errors.ToolError(
-                f"{source.fio.version} is too old to copy: fio {oldest} or newer is needed"
-            )
+        source.fio.require(_OLDEST_FIO, " to copy")
         yield from base.numbered(1, destination.ready(step.name))
         try:
             yield from self._copy(step)
