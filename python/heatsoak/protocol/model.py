@@ -291,18 +291,14 @@ class Protocol(workload.StrictModel):
             if before is not None and (before.is_judged or not is_of_judged):
                 continue
             known = [one.name for one in earlier.values() if one.is_judged or not is_of_judged]
-            says = f"{key} names '{name}'"
             if before is not None:
-                return (
-                    f"{says}, which is a {before.kind} and not judged: name a workload "
-                    f"before it{_list(known)}"
-                )
-            if any(name == other.name for other in self.steps):
-                return f"{says}, which does not come before it: name an earlier step{_list(known)}"
-            return (
-                f"{says}, and there is no such step{suggestion(name, known)}: "
-                f"name an earlier one{_list(known)}"
-            )
+                wrong = f"which is a {before.kind} and not judged: name a workload before it"
+            elif any(name == other.name for other in self.steps):
+                wrong = "which does not come before it: name an earlier step"
+            else:
+                near = suggestion(name, known)
+                wrong = f"and there is no such step{near}: name an earlier one"
+            return f"{key} names '{name}', {wrong}{_list(known)}"
         return None
 
     def _parts(self) -> Iterator[SingleStep | Copy]:
@@ -384,7 +380,9 @@ class Observed(workload.Load):
 
     def describe(self) -> str:
         """Return what is known of it in a few words, with the log's own."""
-        said = [text for text in (super().describe(), self.about) if text]
+        ways = {(True, False): "reads", (False, True): "writes"}
+        way = "" if self.rw else ways.get((self.reads, self.writes), "")
+        said = [text for text in (way, super().describe(), self.about) if text]
         return ", ".join(said) or "load not described"
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 from pydantic import BeforeValidator, Field, model_validator
 
 from heatsoak import words
-from heatsoak.protocol.workload import Bytes, Seconds, SizeOrShare, StrictModel, Workload
+from heatsoak.protocol.workload import Bytes, Load, Seconds, SizeOrShare, StrictModel, Workload
 from heatsoak.units import Size, parse_size
 
 #: How a drive can be made to erase everything.
@@ -389,4 +389,4 @@ class Copy(BaseStep):
     def describe(self) -> str:
         """Return it in a few words: ``"copy of 200 GB, 1m, QD8"``."""
         amount = words.size_text(self.amount_bytes)
-        return f"copy of {amount}, {words.block_text(self.bs)}, QD{self.iodepth}"
+        return f"copy of {amount}, {Load(bs=self.bs, iodepth=self.iodepth).describe()}"

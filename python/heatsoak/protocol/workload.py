@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     AliasChoices,
@@ -232,16 +232,6 @@ class Load(StrictModel):
         numjobs: jobs that do the same beside each other.
     """
 
-    if TYPE_CHECKING:  # these follow from the pattern, or were observed whatever that is
-
-        @property
-        def reads(self) -> bool:
-            """Whether it ever reads."""
-
-        @property
-        def writes(self) -> bool:
-            """Whether it ever writes."""
-
     rw: _Pattern | None = None
     rwmixread: int | None = Field(None, ge=0, le=100)
     bs: Bytes | None = Field(None, ge=1)
@@ -287,8 +277,6 @@ class Load(StrictModel):
             else:
                 words = [f"{kind} mix"]
                 words += [f"{percent_text(100 * share)} reads"] if share is not None else []
-        elif self.reads != self.writes:
-            words = ["reads" if self.reads else "writes"]
         words += [block_text(self.bs)] if self.bs else []
         queue = [f"QD{self.iodepth}"] if self.iodepth else []
         jobs = [f"{self.numjobs} jobs"] if (self.numjobs or 1) > 1 else []

@@ -139,23 +139,6 @@ class Test:
         """How long it took."""
         return self.rows[-1]["t_s"]
 
-    def step(self) -> Observed:
-        """Return its load; whether it read and wrote is told by what was asked, or was done."""
-        is_mixed = self.load.reads and self.load.writes
-        return self.load.model_copy(update=ways_of(self.rows)) if is_mixed else self.load
-
-
-def ways_of(rows: Iterable[Row]) -> dict[str, bool]:
-    """Return whether samples tell of reads, and of writes; both where of neither."""
-    did = {
-        column.partition("_")[0]
-        for row in rows
-        for column, value in row.items()
-        if column.endswith(("_iops", "_bw_mb_s")) and value > 0
-    }
-    reads, writes = "read" in did, "write" in did
-    return {"reads": reads or not writes, "writes": writes or not reads}
-
 
 def mean(seconds: float | None, values: Mapping[str, float | None]) -> list[Row]:
     """Return the single sample of a test; without `seconds` it counts as 1 s, to keep its order."""
@@ -180,7 +163,7 @@ def log_of(
         spans = [test.wait_s + test.lasted_s for test in tests]
         ends_s = accumulate(spans)
         starts_s = [end_s - test.lasted_s for end_s, test in zip(ends_s, tests, strict=True)]
-    steps = distinct([test.step() for test in tests])
+    steps = distinct([test.load for test in tests])
     rows = [
         {**row, "t_s": start_s + row["t_s"], "step": step.name}
         for test, step, start_s in zip(tests, steps, starts_s, strict=True)

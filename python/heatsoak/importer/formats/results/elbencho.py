@@ -46,11 +46,11 @@ class _Phase(results.Test):
 
 def _load_of(name: str, rows: Sequence[results.Row], **asked: Any) -> Observed:
     """Return a phase's load: whether it read and wrote is told by its samples."""
-    did = results.ways_of(rows)
+    did = {way for row in rows for way in results.DIRECTIONS if row.get(f"{way}_bw_mb_s", 0.0) > 0}
     said = name[:_MAX_NAME].strip()
     return results.observed_load(
         said or "phase",
-        results.MIXED if all(did.values()) else 100.0 * did["reads"],
+        100.0 * ("read" in did) if len(did) == 1 else results.MIXED,
         about="" if name in _DIRECTIONS else said,
         **asked,
     )
