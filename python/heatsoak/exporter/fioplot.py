@@ -19,9 +19,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 import heatsoak
+from heatsoak import protocol
 from heatsoak.errors import UsageError
 from heatsoak.exporter.names import file_name, unused
-from heatsoak.protocol import LoadStep, Observed, rw_of
 from heatsoak.recording import Recording
 from heatsoak.words import block_text
 
@@ -59,7 +59,7 @@ class _Rates:
 def fio_files(recording: Recording) -> Iterator[FioFile]:
     """Yield the files of one recording's steps; raises UsageError if no step has rates."""
     taken: set[str] = set()
-    steps: Sequence[LoadStep | Observed] = recording.meta.protocol.workload_steps
+    steps: Sequence[protocol.LoadStep | protocol.Observed] = recording.meta.protocol.workload_steps
     # judged steps first, so that they get the plain names
     for step in sorted(steps, key=lambda step: not step.is_judged):
         load, notes = _known_of(step)
@@ -82,21 +82,21 @@ def fio_files(recording: Recording) -> Iterator[FioFile]:
         raise UsageError(f"{recording.path}: no step has rates that fio-plot could draw")
 
 
-def _known_of(step: LoadStep | Observed) -> tuple[Observed, list[str]]:
+def _known_of(step: protocol.LoadStep | protocol.Observed) -> tuple[protocol.Observed, list[str]]:
     """Return a step's load in fio's words, and what had to be assumed for that."""
     notes, rw = [], step.rw
     if rw is None:
-        rw = rw_of(reads=step.reads, writes=step.writes)
+        rw = protocol.rw_of(reads=step.reads, writes=step.writes)
         notes.append(f"access pattern not known: written as {rw}")
     known: dict[str, Any] = {"bs": step.bs, "rwmixread": step.rwmixread}
     for name in ("iodepth", "numjobs"):
         known[name] = getattr(step, name) or 1
         if getattr(step, name) is None:
             notes.append(f"{name} not known: written as 1")
-    return Observed(name=step.name, rw=rw, **known), notes
+    return protocol.Observed(name=step.name, rw=rw, **known), notes
 
 
-def _directory(load: Observed) -> PurePosixPath:
+def _directory(load: protocol.Observed) -> PurePosixPath:
     """Where bench-fio puts it."""
     block = block_text(load.bs) if load.bs else "bs-unknown"
     if not load.is_mixed:
@@ -105,7 +105,9 @@ def _directory(load: Observed) -> PurePosixPath:
     return PurePosixPath(f"{load.rw}{mix}", block)
 
 
-def _sides(recording: Recording, step: LoadStep | Observed, notes: list[str]) -> dict[str, _Rates]:
+def _sides(
+    recording: Recording, step: protocol.LoadStep | protocol.Observed, notes: list[str]
+) -> dict[str, _Rates]:
     """Return the rates of each direction that has any; `notes` get what is assumed."""
     columns = ["t_s", "step", "interval_s"]
     columns += [f"{s}{c}" for s in ("read_", "write_", "") for c in ("bw_mb_s", "iops", "lat_us")]
@@ -197,7 +199,7 @@ def _pieces(rates: _Rates, log: str) -> tuple[NDArray[np.int64], NDArray[np.int6
 
 
 def _document(
-    recording: Recording, load: Observed, sides: Mapping[str, _Rates], notes: list[str]
+    recording: Recording, load: protocol.Observed, sides: Mapping[str, _Rates], notes: list[str]
 ) -> dict[str, Any]:
     meta = recording.meta
     options = load.model_dump(

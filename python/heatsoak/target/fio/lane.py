@@ -48,8 +48,7 @@ class Stalls:
         self._looked_s = time.monotonic()
         self._moved = 0
         self._silent_s = 0.0
-        self._has_warned = False
-        self._was_stopped = False
+        self._has_warned = self._was_stopped = False
 
     def look(self, moved: int) -> Iterator[base.Note]:
         """Yield notes, given that `moved` bytes have been moved in total.
@@ -62,7 +61,8 @@ class Stalls:
         if moved != self._moved:
             yield from self.end()
             self._moved = moved
-            self._begin()
+            self._silent_s = 0.0
+            self._has_warned = self._was_stopped = False
             return
         self._silent_s += waited_s
         if self._silent_s > base.BEAT_S:
@@ -71,14 +71,10 @@ class Stalls:
             self._has_warned = True
             yield base.Note(
                 "warning",
-                f"{self._where}: no I/O has completed for {words.duration_text(self._silent_s)}"
-                f"{self._why()}; still waiting",
+                f"{self._said('has completed')}; still waiting",
             )
         if self._rest_s is not None and self._silent_s > GIVEN_UP_S + 3 * self._rest_s:
-            raise ToolError(
-                f"{self._where}: no I/O has completed for {words.duration_text(self._silent_s)}"
-                f"{self._why()}: giving up"
-            )
+            raise ToolError(f"{self._said('has completed')}: giving up")
 
     def end(self) -> Iterator[base.Note]:
         """Report the length of a stall that is over."""
@@ -88,18 +84,13 @@ class Stalls:
             return  # fio takes its time to start
         yield base.Note(
             "warning",
-            f"{self._where}: no I/O completed for "
-            f"{words.duration_text(self._silent_s)}{self._why()}; then it continued",
+            f"{self._said('completed')}; then it continued",
             {"stalled_s": round(self._silent_s, 3)},
         )
 
-    def _begin(self) -> None:
-        self._silent_s = 0.0
-        self._has_warned = False
-        self._was_stopped = False
-
-    def _why(self) -> str:
-        return " because fio was stopped" if self._was_stopped else ""
+    def _said(self, completed: str) -> str:
+        why = " because fio was stopped" if self._was_stopped else ""
+        return f"{self._where}: no I/O {completed} for {words.duration_text(self._silent_s)}{why}"
 
 
 def longest_rest_s(workloads: Sequence[Workload]) -> float | None:

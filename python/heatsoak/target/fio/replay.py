@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from threading import Event
 from typing import IO
 
+from heatsoak import protocol
 from heatsoak._core import Trace
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.fio import FioStatus
-from heatsoak.protocol import Replay, WorkloadStep, rw_of
 from heatsoak.target import base, traces
 from heatsoak.target.fio import command
 from heatsoak.target.fio.process import Fio, takes_direct
@@ -63,11 +63,11 @@ class Iolog:
         """What is read and written in all."""
         return self.asked["read_bytes"] + self.asked["write_bytes"]
 
-    def load(self, step: Replay) -> WorkloadStep:
+    def load(self, step: protocol.Replay) -> protocol.WorkloadStep:
         """Return what `step` comes to as one load."""
-        return WorkloadStep(
+        return protocol.WorkloadStep(
             name=step.name,
-            rw=rw_of(
+            rw=protocol.rw_of(
                 reads=self.asked["reads"] > 0, writes=self.asked["writes"] > 0, is_random=True
             ),
             bs=max(self.asked["largest_bytes"], 512),
@@ -102,7 +102,7 @@ def fd_path(fd: int) -> str:
 
 
 def write_iolog(
-    step: Replay, place: command.FioPlace, file: IO[bytes], ticks: int | None
+    step: protocol.Replay, place: command.FioPlace, file: IO[bytes], ticks: int | None
 ) -> Generator[base.Batch, None, Iolog]:
     """Write the trace of `step` for `place` to `file`, with heartbeats; return the iolog.
 
@@ -147,7 +147,7 @@ def write_iolog(
     return _checked(step, trace, file)
 
 
-def _checked(step: Replay, trace: Trace, file: IO[bytes]) -> Iolog:
+def _checked(step: protocol.Replay, trace: Trace, file: IO[bytes]) -> Iolog:
     log = Iolog(file, trace.fitted or {})
     if log.ios == 0:
         raise UsageError(f"{step.name}: {step.trace}: has no I/Os that can be replayed here")
@@ -160,7 +160,9 @@ def _checked(step: Replay, trace: Trace, file: IO[bytes]) -> Iolog:
     return log
 
 
-def replay_command(fio: Fio, step: Replay, place: command.FioPlace, log: Iolog) -> list[str]:
+def replay_command(
+    fio: Fio, step: protocol.Replay, place: command.FioPlace, log: Iolog
+) -> list[str]:
     """Return fio's command line for a replay; raises ToolError if fio is too old."""
     fio.require(OLDEST, " to replay")
     return [
@@ -182,7 +184,7 @@ def replay_command(fio: Fio, step: Replay, place: command.FioPlace, log: Iolog) 
     ]
 
 
-def compared(step: Replay, log: Iolog, status: FioStatus | None) -> Iterator[base.Note]:
+def compared(step: protocol.Replay, log: Iolog, status: FioStatus | None) -> Iterator[base.Note]:
     """Yield notes on what fio did differently than asked."""
     if status is None:
         return

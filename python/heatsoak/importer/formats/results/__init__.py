@@ -18,10 +18,10 @@ import polars as pl
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
+from heatsoak import protocol
 from heatsoak.importer import frames
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
-from heatsoak.protocol import Load, Observed, rw_of
 from heatsoak.words import percent_text
 
 MB = 1_000_000
@@ -38,7 +38,7 @@ _ENDS = re.compile(
     r"(?:[._-]?(?:live|csv|json|res|results?|txt|out|log|gz|xz|bz2))+$", re.IGNORECASE
 )
 #: What is asked for in a step, which one file of a run may not know.
-_ASKED = tuple(Load.model_fields)
+_ASKED = tuple(protocol.Load.model_fields)
 
 Row = dict[str, float]
 Run = TypeVar("Run")
@@ -82,7 +82,7 @@ def observed_load(
     iodepth: float | None = None,
     numjobs: float | None = None,
     about: str = "",
-) -> Observed:
+) -> protocol.Observed:
     """Return a step of what a file tells of a load; what makes no sense counts as not known.
 
     Args:
@@ -102,11 +102,13 @@ def observed_load(
     is_known = reads_pct is not None and random_pct in (0, 100)
     if reads_pct is not None and random_pct is not None and not is_known:
         about = f"{percent_text(random_pct)} random, {percent_text(reads_pct)} reads"
-    return Observed(
+    return protocol.Observed(
         name=name,
         reads=reads,
         writes=writes,
-        rw=rw_of(reads=reads, writes=writes, is_random=random_pct == 100) if is_known else None,
+        rw=protocol.rw_of(reads=reads, writes=writes, is_random=random_pct == 100)
+        if is_known
+        else None,
         bs=_whole(bs, 1 << 34),
         iodepth=_whole(iodepth, _MAX_AT_ONCE),
         numjobs=_whole(numjobs, _MAX_AT_ONCE),
@@ -130,7 +132,7 @@ class Test:
         wait_s: how long nothing was measured before it.
     """
 
-    load: Observed
+    load: protocol.Observed
     rows: list[Row]
     wait_s: float = 0.0
 
@@ -185,7 +187,7 @@ def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     return frames.build({name: [row.get(name) for row in rows] for name in names})
 
 
-def distinct(steps: Sequence[Observed]) -> list[Observed]:
+def distinct(steps: Sequence[protocol.Observed]) -> list[protocol.Observed]:
     """Return the steps under names that differ: by queue depth, by jobs, at last by a number."""
     names = [step.name for step in steps]
     for mark, of in ((" QD", "iodepth"), (" x", "numjobs")):
