@@ -1,5 +1,6 @@
 """What a step asks of the drive, in fio's words, and the kinds of values that a protocol has."""
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -351,6 +352,11 @@ class Workload(Load):
     def reads(self) -> bool:
         """Whether it ever reads."""
         return self.read_share > 0
+
+    @property
+    def most_bytes_s(self) -> float:
+        """Bytes per second that its limits permit each job, read or written; infinite without."""
+        return min(self.rate or math.inf, (self.rate_iops or math.inf) * self.bs)
 
     def transfer_bytes(self, target_bytes: int, span: int | None = None) -> int | None:
         """Bytes after which it ends, or None where only the runtime ends it.

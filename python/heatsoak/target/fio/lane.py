@@ -95,14 +95,8 @@ class Stalls:
 
 def longest_rest_s(workloads: Sequence[Workload]) -> float | None:
     """Return the longest time that all loads may pause together; None if unknown."""
-    rests_s = []
-    for load in workloads:
-        if not _RESTS.isdisjoint(load.fio):
-            continue
-        by_bytes = 0.0 if load.rate is None else load.bs / load.rate
-        by_ios = 0.0 if load.rate_iops is None else 1 / load.rate_iops
-        rests_s.append(max(by_bytes, by_ios))
-    return min(rests_s, default=None)
+    steady = [load for load in workloads if _RESTS.isdisjoint(load.fio)]
+    return min((load.bs / load.most_bytes_s for load in steady), default=None)
 
 
 COLUMNS = [
