@@ -232,7 +232,7 @@ def test_a_step_says_what_it_does_in_a_few_words() -> None:
         ({"rw": "read", "numjobs": 4}, "sequential read, 4 jobs"),
         ({"writes": False, "iodepth": 8, "about": "of a game"}, "reads, QD8, of a game"),
         ({"about": "of a game"}, "of a game"),
-        ({}, "load not described"),
+        ({"bs": 4096}, "load not described, 4k"),
     ],
 )  # fmt: skip
 def test_a_load_that_was_observed_says_the_same_as_far_as_it_is_known(

@@ -202,15 +202,14 @@ def _document(
     recording: Recording, load: protocol.Observed, sides: Mapping[str, _Rates], notes: list[str]
 ) -> dict[str, Any]:
     meta = recording.meta
-    options = load.model_dump(
-        include={"name", "rw", "iodepth", "numjobs", "rwmixread"}, exclude_none=True
-    )
+    keys = ("name", "rw", "bs", "iodepth", "numjobs", "rwmixread")
+    options = {key: getattr(load, key) for key in keys}
     options["bs"] = block_text(load.bs) if load.bs else "unknown"
     job = {
         "jobname": load.name,
         "groupid": 0,
         "error": 0,
-        "job options": {name: str(value) for name, value in options.items()},
+        "job options": {key: str(value) for key, value in options.items() if value is not None},
         "read": _summary(sides.get("read")),
         "write": _summary(sides.get("write")),
         "trim": _summary(None),

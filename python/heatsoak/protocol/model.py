@@ -381,9 +381,9 @@ class Observed(workload.Load):
     def describe(self) -> str:
         """Return what is known of it in a few words, with the log's own."""
         ways = {(True, False): "reads", (False, True): "writes"}
-        way = "" if self.rw else ways.get((self.reads, self.writes), "")
-        said = [text for text in (way, super().describe(), self.about) if text]
-        return ", ".join(said) or "load not described"
+        other = "" if self.about else "load not described"
+        way = "" if self.rw else ways.get((self.reads, self.writes), other)
+        return ", ".join(text for text in (way, super().describe(), self.about) if text)
 
 
 class Observation(workload.StrictModel):
