@@ -65,9 +65,9 @@ def test_what_is_used_never_exceeds_what_was_asked_for(percent: float, whole: in
 
 def test_a_plan_counts_only_what_is_used_after_the_purge() -> None:
     speeds = AssumedSpeeds(500, 500, 1e5, 1e5, "a test")
-    steps = plan(protocol("75%"), SIZE, speeds).steps
+    steps = plan(protocol("75%").steps, SIZE, speeds).steps
     assert steps[1].written_bytes == pytest.approx(0.75 * SIZE)
-    assert plan(protocol("100%"), SIZE, speeds).steps[1].written_bytes == pytest.approx(SIZE)
+    assert plan(protocol("100%").steps, SIZE, speeds).steps[1].written_bytes == pytest.approx(SIZE)
 
 
 def test_a_setting_gives_any_purge_a_capacity() -> None:

@@ -257,10 +257,7 @@ class FioTarget(ABC):
             raise errors.RefusedError(
                 f"step '{step.name}' writes, but the target is only open for reading"
             )
-        if isinstance(step, protocol.Replay):
-            yield from self._replay(step)
-        else:
-            yield from self._workload(step)
+        return self._replay(step) if isinstance(step, protocol.Replay) else self._workload(step)
 
     def _workload(self, step: protocol.WorkloadStep) -> Iterator[base.Batch]:
         place = self.place()
@@ -306,7 +303,8 @@ class FioTarget(ABC):
             yield base.Note(
                 "info", f"fio: {shlex.join(line)}", {"step": step.name, "command": line}
             )
-            yield from watch.batches(line, self.kept_fds() if kept is None else kept)
+            for _, batch in watch.batches(line, self.kept_fds() if kept is None else kept):
+                yield batch
         except errors.ToolError as error:
             if (explained := self._explained(error)) is None:
                 raise
@@ -394,7 +392,7 @@ class FioPair(base.Drives):
             for target, half, role in zip(self._both, step.halves(), protocol.ROLES, strict=True)
         ]
         kept = [*source.kept_fds(), *destination.kept_fds()]
-        yield from FioWatch(*lanes).numbered_batches(line, kept)
+        yield from FioWatch(*lanes).batches(line, kept)
 
     def _command_line(self, step: protocol.Copy) -> list[str]:
         line = measured(self._both[0].fio.path)
