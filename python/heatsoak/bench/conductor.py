@@ -28,6 +28,7 @@ from heatsoak.protocol import (
     Replay,
     Rounds,
     SingleStep,
+    Step,
     WorkloadStep,
 )
 from heatsoak.recording import Recording, attempt_name
@@ -169,7 +170,7 @@ class Conductor:
             else:
                 self._begin(turn, decision)
             self._take_rounds(turn.index, step)
-            self.prober.end(step)
+            self._end(step)
         else:
             self._take_once(turn, decision)
 
@@ -204,7 +205,6 @@ class Conductor:
             if not past.has_ended(turn.index):
                 return False
             past.drop_rounds(turn.index)
-            self.prober.decide(step)
             self.prober.end(step)
         else:
             taken = past.take(turn.index)
@@ -228,7 +228,13 @@ class Conductor:
             self.prober.append(samples)
             if self.rounds is not None:
                 self.rounds.append(step.name, samples)
-        self.prober.end(step, was_done=taken.was_done)
+        self._end(step, was_done=taken.was_done)
+
+    def _end(self, step: Step, *, was_done: bool = True) -> None:
+        """Let what decides on later steps know that one is over, and show what follows of it."""
+        self.prober.end(step, was_done=was_done)
+        probes = (turn.step for turn in self.turns if turn.step.is_probe)
+        self.observer.on_due({step.name for step in probes if self.prober.is_due(step)})
 
     def _restore(self, past: Past) -> None:
         """Make the target what it was: its capacity, and what the test file held.
@@ -293,7 +299,7 @@ class Conductor:
             recorder.end_step(
                 part, ended.text, start_s=start_s, own_cpu_s=cpu_s, was_done=ended.was_done
             )
-        self.prober.end(turn.step, was_done=ended.was_done)
+        self._end(turn.step, was_done=ended.was_done)
         for recorder, _, _ in taking:
             recorder.step_name = None
 
