@@ -234,7 +234,8 @@ class Conductor:
         """Let what decides on later steps know that one is over, and show what follows of it."""
         self.prober.end(step, was_done=was_done)
         probes = (turn.step for turn in self.turns if turn.step.is_probe)
-        self.observer.on_due({step.name for step in probes if self.prober.is_due(step)})
+        if due := {step.name for step in probes if self.prober.is_due(step)}:
+            self.observer.on_due(due)
 
     def _restore(self, past: Past) -> None:
         """Make the target what it was: its capacity, and what the test file held.

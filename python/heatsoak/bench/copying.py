@@ -7,8 +7,8 @@ from pathlib import Path
 from uuid import uuid4
 
 from heatsoak import words
+from heatsoak.bench import plan
 from heatsoak.bench.places import plan_of
-from heatsoak.bench.plan import DrivePart, PlannedRun, Turn
 from heatsoak.catalog import load_enclosure
 from heatsoak.errors import RefusedError, UsageError
 from heatsoak.protocol import (
@@ -43,7 +43,7 @@ def plan_copy(
     roots: Roots,
     before_reading: Callable[[], None] | None,
     warn: Callable[[str], None],
-) -> tuple[Protocol, PlannedRun]:
+) -> tuple[Protocol, plan.PlannedRun]:
     """Check that a copy can be made, and return its protocol and run; nothing is touched.
 
     Whether the destination may be written is the first thing that is checked: a refusal for safety
@@ -74,7 +74,7 @@ def plan_copy(
         less, all_of_it = words.size_text(copy.amount_bytes), words.size_text(wanted)
         warn(f"'{copy.name}' copies {less} instead of {all_of_it}: that is what there is room for")
     shared_disk = _shared_disk(source, destination, roots)
-    run = PlannedRun(
+    run = plan.PlannedRun(
         "copy",
         _sides(protocol, source, destination, erase_id, shared_disk),
         tuple(turns_of_copy(protocol, fills=_fills(source))),
@@ -105,7 +105,7 @@ def _sides(
     destination: Place,
     erase_id: str | None,
     shared_disk: str | None,
-) -> tuple[DrivePart, DrivePart]:
+) -> tuple[plan.DrivePart, plan.DrivePart]:
     """Return what each drive does: the source, then the destination."""
     copy_id, fills = uuid4().hex, _fills(source)
     notes: tuple[Note, ...] = ()
@@ -116,11 +116,11 @@ def _sides(
         )
         notes = (Note("warning", text),)
 
-    def side(place: Place, role: Role, partner: Role) -> DrivePart:
+    def side(place: Place, role: Role, partner: Role) -> plan.DrivePart:
         place = place.in_enclosure(place.enclosure) if place.is_simulated else place
         own = of_side(protocol, role, fills=fills)
         surroundings = load_enclosure(place.enclosure).labels if place.enclosure else {}
-        return DrivePart(
+        return plan.DrivePart(
             place,
             own,
             {**surroundings, **own.conditions},
@@ -198,7 +198,7 @@ def _fitting(protocol: Protocol, source: Place, destination: Place, roots: Roots
     )
 
 
-def turns_of_copy(protocol: Protocol, *, fills: bool) -> list[Turn]:
+def turns_of_copy(protocol: Protocol, *, fills: bool) -> list[plan.Turn]:
     """Return the steps of a protocol that copies, for the source and the destination, in order.
 
     With `fills` the source is first written as far as it is read later. Whatever else is neither a
@@ -218,7 +218,7 @@ def turns_of_copy(protocol: Protocol, *, fills: bool) -> list[Turn]:
                 both.append((step, (step, step)))
             case Purge() | Precondition():
                 both.append((step, (None, step)))
-    return [Turn(index, step, parts) for index, (step, parts) in enumerate(both)]
+    return [plan.Turn(index, step, parts) for index, (step, parts) in enumerate(both)]
 
 
 def of_side(protocol: Protocol, role: Role, *, fills: bool) -> Protocol:

@@ -1,7 +1,9 @@
-"""One command's runs: planned (what runs where, what is set meanwhile), then executed.
+"""One command's runs, each of them planned, claimed, taken and closed.
 
-:func:`plan_session` checks and plans, :meth:`Session.record` makes all runs, and
-:meth:`Session.execute` makes one: guard, settings, sensors, conductor.
+:func:`plan_session` checks and plans; it only reads. :meth:`Session.record` makes all runs, for
+each of which :meth:`Session.claimed` has the guard look, sets what was asked for and finds the
+sensors; :meth:`heatsoak.bench.conductor.Conductor.run` takes the steps and ends the recordings, and
+leaving `claimed` puts everything back.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -102,37 +102,19 @@ def run_command(
         warn=announce,
     )
     session = planned(erase_id=erase) if dry_run else _agreed(planned, erase)
-    if not session.is_simulated:
-        for note in leftovers():
-            announce(note.text)
+    for note in () if session.is_simulated else leftovers():
+        announce(note.text)
     if dry_run:
         common.show_rows(session.preview(), output_format, print_preview)
         return 0
-    name = session.protocol.name
-    output = _required(output, resume) or (
-        _unfinished(name) if resume else directories.default_directory(name)
-    )
-    recordings = session.record(output, resume=resume)
+    directory = directories.chosen(output, session.protocol.name, resume=resume)
+    if resume and output is None:
+        announce(f"resuming {directory}")
+    recordings = session.record(directory, resume=resume)
     findings = analyze(recordings)
     together = Path(os.path.commonpath([recording.path for recording in recordings]))
     common.show_findings(findings, recordings, output_format, evidence=evidence, paths=[together])
     return limits.exit_code(findings)
-
-
-def _required(output: Path | None, resume: bool) -> Path | None:
-    """What the user gave with -o, if it is there to be resumed, or can be made where it says."""
-    if output is None or output.exists():
-        return output
-    if resume:
-        raise errors.UsageError(
-            f"{output}: there is nothing to resume: name the directory of a run with -o, or leave "
-            "--resume out to begin one"
-        )
-    if not output.parent.exists():
-        raise errors.UsageError(
-            f"{output}: there is no directory {output.parent}: make it, or name another with -o"
-        )
-    return output
 
 
 def _agreed(planned: Callable[..., Session], erase: str | None) -> Session:
@@ -143,18 +125,6 @@ def _agreed(planned: Callable[..., Session], erase: str | None) -> Session:
         if not by_hand.is_attended() or not by_hand.agrees_to_lose(found):
             raise
         return planned(erase_id=found.erase)
-
-
-def _unfinished(name: str) -> Path:
-    """The directory of the last run of a protocol, which was cut short."""
-    unfinished = directories.latest_unfinished(name)
-    if unfinished is None:
-        raise errors.UsageError(
-            f"--resume: the last run of {name} in {directories.PARENT} is finished, or there is "
-            "none: name the directory of the one that was cut short with -o"
-        )
-    announce(f"resuming {unfinished}")
-    return unfinished
 
 
 def demo_command(
@@ -201,34 +171,32 @@ def _write_page(
 
 def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
     """Print what ``--dry-run`` found: each run, or a matrix's cells and once the steps of each."""
-    first = runs[0]
     same = ("protocol", "target", "steps", "warnings")
-    if len(runs) > 1 and all(run[key] == first[key] for run in runs for key in same):
+    is_matrix = len(runs) > 1 and all(run[key] == runs[0][key] for run in runs for key in same)
+    if is_matrix:
         _print_cells(runs, console)
-        _print_run(first, console)
-        return
-    for run in runs:
-        console.print(titled(f"{run['protocol']} on {run['target']}", run["conditions"]))
-        if run["set_up"]:
-            console.print(Text(f"set up by hand: {by_hand.described(run['set_up'])}"))
-        _print_heat([run], console)
+    for run in runs[:1] if is_matrix else runs:
+        if not is_matrix:
+            console.print(titled(f"{run['protocol']} on {run['target']}", run["conditions"]))
+            if run["set_up"]:
+                console.print(Text(f"set up by hand: {by_hand.described(run['set_up'])}"))
+            _print_heat([run], console)
         _print_run(run, console)
 
 
 def _print_cells(runs: Sequence[dict[str, Any]], console: Console) -> None:
     """Print the cells of a matrix, in the order in which they are run."""
-    first, count = runs[0], words.counted(len(runs), "recording")
     total = {key: sum(run[key] for run in runs) for key in _SUMS}
-    takes = length_text({**total, "has_rounds": first["has_rounds"]})
-    written = words.size_text(total["written_bytes"])
-    title = f"{first['protocol']} on {first['target']}: {count}, {takes}"
-    console.print(Text(f"{title} in all; at most {written} written", style="bold"))
-    keys = [key for key in first["conditions"] if len({r["conditions"].get(key) for r in runs}) > 1]
+    takes = length_text({**total, "has_rounds": runs[0]["has_rounds"]})
+    what = f"{runs[0]['protocol']} on {runs[0]['target']}: {words.counted(len(runs), 'recording')}"
+    written = f"at most {words.size_text(total['written_bytes'])} written"
+    console.print(Text(f"{what}, {takes} in all; {written}", style="bold"))
+    labels = [run["conditions"] for run in runs]
+    keys = [key for key in labels[0] if any(own.get(key) != labels[0][key] for own in labels)]
     by_hands = [by_hand.described(run["set_up"]) for run in runs]
     table = table_of("", *keys, "By hand before it" if any(by_hands) else " ", numbers=("",))
-    for number, (run, hands) in enumerate(zip(runs, by_hands, strict=True), 1):
-        values = (str(run["conditions"].get(key, "")) for key in keys)
-        table.add_row(str(number), *map(Text, values), Text(hands))
+    for number, (own, hands) in enumerate(zip(labels, by_hands, strict=True), 1):
+        table.add_row(str(number), *(Text(str(own.get(key, ""))) for key in keys), Text(hands))
     console.print(table)
     _print_heat(runs, console)
     console.print("Each of them:")
