@@ -171,8 +171,8 @@ def _write_page(
 
 def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
     """Print what ``--dry-run`` found: each run, or a matrix's cells and once the steps of each."""
-    same = ("protocol", "target", "steps", "warnings")
-    is_matrix = len(runs) > 1 and all(run[key] == runs[0][key] for run in runs for key in same)
+    kinds = [(r["protocol"], r["target"], [step["step"] for step in r["steps"]]) for r in runs]
+    is_matrix = len(runs) > 1 and all(kind == kinds[0] for kind in kinds)
     if is_matrix:
         _print_cells(runs, console)
     for run in runs[:1] if is_matrix else runs:
