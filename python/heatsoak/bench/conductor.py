@@ -331,7 +331,7 @@ class Conductor:
 
     def _use(self, step: Purge) -> None:
         """Leave what is beyond a purge's capacity unused from here on."""
-        self._consume(self.drives.alone(0, self.drives.targets[0].use(step.capacity, step.spare)))
+        self._consume(self.drives.alone(0, self.drives.targets[0].use(step.capacity)))
 
     def _pause(self, step: Pause) -> None:
         readings = [recorder.latest for recorder in self.recorders]

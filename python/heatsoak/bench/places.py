@@ -290,27 +290,6 @@ def _drive(place: Place, roots: Roots) -> DeviceInfo:
     return info
 
 
-def leftovers() -> list[Note]:
-    """Return what killed runs have left changed on drives; no drive is asked."""
-    from heatsoak.target import hidden_sectors  # block devices are Linux's
-
-    return _each_once([*hctm.left(), *hidden_sectors.left()])
-
-
-def put_all_back(roots: Roots) -> list[Note]:
-    """Put back what killed runs have left, on any drive; return what was done.
-
-    What is still left then is a note with ``data["is_left"]``.
-    """
-    from heatsoak.target import hidden_sectors  # as above
-
-    return _each_once([*hctm.put_back(roots), *hidden_sectors.put_back(roots)])
-
-
-def _each_once(notes: list[Note]) -> list[Note]:
-    return list({note.text: note for note in notes}.values())
-
-
 def wait_for_sanitize(
     place: Place,
     tell: Callable[[str], None],

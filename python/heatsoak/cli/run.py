@@ -11,7 +11,6 @@ import typer
 from heatsoak import errors, words, writing
 from heatsoak.analysis import Findings, analyze
 from heatsoak.bench import by_hand, directories
-from heatsoak.bench.places import leftovers
 from heatsoak.bench.session import DriveOptions, Session, plan_session
 from heatsoak.cli import common, completion
 from heatsoak.cli.overview import length_text
@@ -21,8 +20,7 @@ from heatsoak.protocol import load
 from heatsoak.recording import Recording
 from heatsoak.report.findings import titled
 from heatsoak.report.page.matrix import print_matrix
-from heatsoak.target import parse_place
-from heatsoak.target.hctm import Thresholds
+from heatsoak.target import hctm, parse_place
 from heatsoak.units import parse_number
 
 if TYPE_CHECKING:
@@ -97,12 +95,12 @@ def run_command(
         parse_place(to or on),
         wanted.load,
         copy_from=None if to is None else lambda: parse_place(on),
-        options=DriveOptions(power_sensor, sensors, Thresholds(tmt1_c, tmt2_c)),
+        options=DriveOptions(power_sensor, sensors, hctm.Thresholds(tmt1_c, tmt2_c)),
         tell=None if dry_run else announce,
         warn=announce,
     )
     session = planned(erase_id=erase) if dry_run else _agreed(planned, erase)
-    for note in () if session.is_simulated else leftovers():
+    for note in () if session.is_simulated else hctm.left():
         announce(note.text)
     if dry_run:
         common.show_rows(session.preview(), output_format, print_preview)

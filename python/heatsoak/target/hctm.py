@@ -1,7 +1,6 @@
 """Host controlled thermal management: the host chooses when an NVMe drive starts to throttle.
 
-Only set on request, and restored however a run ends; except for hidden sectors
-(`heatsoak.target.hidden_sectors`), no other setting of a drive is ever changed.
+Only set on request, and restored however a run ends; no other setting of a drive is ever changed.
 """
 
 import os

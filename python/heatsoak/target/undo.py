@@ -3,6 +3,7 @@
 And where heatsoak keeps what it has to know when it is started again, after a restart too.
 """
 
+import errno
 import os
 import re
 import stat
@@ -40,10 +41,6 @@ class UndoRecord(BaseModel):
 _Kept = TypeVar("_Kept", bound=UndoRecord)
 
 
-class _DamagedError(Exception):
-    """A file cannot be trusted or read; the message says why."""
-
-
 def take(path: Path, what: str, held: str) -> int:
     """Open and lock a file, which must be empty, and return its descriptor.
 
@@ -52,15 +49,13 @@ def take(path: Path, what: str, held: str) -> int:
     """
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _check_directory(path.parent)
+        writing.require_ours(path.parent)
         file = writing.lock_file(path)
     except OSError as error:
         raise UsageError(
-            f"{path}: cannot be written ({error.strerror}), but {what} must be saved "
-            "before a change: run as root"
+            f"{path}: cannot be written ({_why(error)}), but {what} must be saved before a change: "
+            "run as root"
         ) from error
-    except _DamagedError as error:
-        raise UsageError(f"{path}: cannot be used: {error}") from None
     try:
         _check_file(file)
         lock(file)
@@ -71,9 +66,9 @@ def take(path: Path, what: str, held: str) -> int:
     except BlockingIOError:
         os.close(file)
         raise UsageError(held) from None
-    except _DamagedError as error:
+    except PermissionError as error:
         os.close(file)
-        raise UsageError(f"{path}: cannot be used: {error}") from None
+        raise UsageError(f"{path}: cannot be used: it {error.strerror}") from None
     except BaseException:
         os.close(file)
         raise
@@ -191,13 +186,13 @@ def _texts(kind: str, what: str, state: Path | None) -> Iterator[tuple[Path, byt
     """
     directory = state or STATE
     try:
-        _check_directory(directory)
+        writing.require_ours(directory)
         paths = sorted(directory.glob(f"{kind}-*.json"))
     except FileNotFoundError:
         return
-    except (OSError, _DamagedError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        yield directory, still_left(f"{directory}: what killed runs left cannot be trusted: {why}")
+    except OSError as error:
+        why = f"{directory}: what killed runs left cannot be trusted: {_why(error)}"
+        yield directory, still_left(why)
         return
     for path in paths:
         try:
@@ -214,9 +209,8 @@ def _texts(kind: str, what: str, state: Path | None) -> Iterator[tuple[Path, byt
                 yield path, text
         except BlockingIOError:
             continue  # its run is running
-        except (OSError, _DamagedError) as error:
-            why = error.strerror if isinstance(error, OSError) else error
-            yield path, _unread(path, what, f"cannot be trusted: {why}")
+        except OSError as error:
+            yield path, _unread(path, what, f"cannot be trusted: {_why(error)}")
         finally:
             os.close(file)
 
@@ -241,28 +235,18 @@ def _damaged_note(path: Path, what: str, error: ValidationError, *, remove: bool
     )
 
 
-def _check_directory(path: Path) -> None:
-    """Raise _DamagedError if others could write to it, OSError if it cannot be examined."""
-    status = path.lstat()
-    if not stat.S_ISDIR(status.st_mode):
-        raise _DamagedError(f"{path} is not a directory")
-    _check_owner(status, f"{path} ")
-
-
 def _check_file(file: int) -> None:
-    status = os.fstat(file)
+    status = writing.require_ours(file)
     if not stat.S_ISREG(status.st_mode):
-        raise _DamagedError("it is not a regular file")
+        raise PermissionError(errno.EPERM, "is not a regular file")
     if status.st_size >= _LONGEST:
-        raise _DamagedError(f"it is {status.st_size} bytes long")
-    _check_owner(status, "it ")
+        raise PermissionError(errno.EPERM, f"is {status.st_size} bytes long")
 
 
-def _check_owner(status: os.stat_result, what: str) -> None:
-    if status.st_uid not in (0, os.geteuid()):
-        raise _DamagedError(f"{what}belongs to another user")
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise _DamagedError(f"{what}can be written by other users")
+def _why(error: OSError) -> str:
+    """What is wrong, of a file or of the directory that it is in."""
+    of_directory = isinstance(error.filename, str) and Path(error.filename).is_dir()
+    return f"{error.filename} {error.strerror}" if of_directory else str(error.strerror)
 
 
 #: Environment variable for another directory.

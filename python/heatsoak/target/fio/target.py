@@ -139,19 +139,12 @@ class FioTarget(ABC):
         finally:
             self.look()
 
-    def use(self, capacity: Size, spare: protocol.Spare = "unwritten") -> Iterator[base.Batch]:
+    def use(self, capacity: Size) -> Iterator[base.Batch]:
         """Limit steps to the first `capacity` of the target, until it is purged again."""
-        used = base.used_bytes(capacity, self.identity.size_bytes)
-        yield self._spare(used, spare)
+        whole_bytes = self.identity.size_bytes
+        used = base.used_bytes(capacity, whole_bytes)
+        yield base.spare_note(used, whole_bytes)
         self._used_bytes = used
-
-    def _spare(self, used: int, spare: protocol.Spare) -> base.Note:
-        """Make spare area of everything beyond the first `used` bytes; returns the note."""
-        if spare != "unwritten":
-            raise errors.UsageError(
-                f"{self.identity.path}: spare = '{spare}' only works on whole SATA drives"
-            )
-        return base.spare_note(used, self.identity.size_bytes)
 
     @property
     def size_bytes(self) -> int:

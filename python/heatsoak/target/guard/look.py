@@ -11,7 +11,6 @@ exactly that: what was formatted or filled since, and what a killed run left, re
 import hashlib
 import os
 import random
-import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -297,8 +296,5 @@ def _directory() -> Path:
 def _file(name: str) -> Path:
     """Return the file for a target; raises OSError where others could write it."""
     directory = _directory()
-    status = directory.lstat()
-    others = stat.S_IWGRP | stat.S_IWOTH
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & others:
-        raise PermissionError(f"{directory} is not ours alone")
+    writing.require_ours(directory)
     return directory / hashlib.sha256(name.encode()).hexdigest()[:32]
