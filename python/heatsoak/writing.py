@@ -233,6 +233,13 @@ def require_ours(place: Path | int) -> os.stat_result:
     return status
 
 
+def own_directory(path: Path) -> Path:
+    """Return a directory that nobody else can write to, made if need be; raises OSError."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    require_ours(path)
+    return path
+
+
 def _partial_name() -> str:
     return f".heatsoak-{uuid.uuid4().hex}"
 

@@ -48,8 +48,7 @@ def take(path: Path, what: str, held: str) -> int:
     UsageError if it cannot be written, another run has it, or it has contents from a killed run.
     """
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        writing.require_ours(path.parent)
+        writing.own_directory(path.parent)
         file = writing.lock_file(path)
     except OSError as error:
         raise UsageError(

@@ -285,7 +285,7 @@ def of_others(name: str, data: Data) -> Data | None:
 def remember(name: str, data: Data) -> None:
     """Remember what a run has left on the target `name`."""
     with suppress(OSError):  # then the next run asks
-        _directory().mkdir(mode=0o700, parents=True, exist_ok=True)
+        writing.own_directory(_directory())
         writing.replace_file(_file(name), data.digest.encode())
 
 
@@ -295,6 +295,5 @@ def _directory() -> Path:
 
 def _file(name: str) -> Path:
     """Return the file for a target; raises OSError where others could write it."""
-    directory = _directory()
-    writing.require_ours(directory)
-    return directory / hashlib.sha256(name.encode()).hexdigest()[:32]
+    writing.require_ours(_directory())
+    return _directory() / hashlib.sha256(name.encode()).hexdigest()[:32]
