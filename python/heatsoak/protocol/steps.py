@@ -283,7 +283,7 @@ class Purge(BaseStep):
         method: how a real drive is purged; ``auto`` takes the best way that it offers.
         capacity: how much of the target the steps after it use, up to the next purge; the rest
             stays purged, which is spare area to the drive.
-        spare: ``unwritten`` just leaves the rest alone, ``hpa`` has a SATA drive hide it as well.
+        spare: ``unwritten``; ``hpa`` is in older recordings, where a SATA drive hid the rest.
     """
 
     only_prepares: ClassVar[bool] = True
@@ -294,12 +294,6 @@ class Purge(BaseStep):
     method: PurgeMethod = "auto"
     capacity: SizeOrShare = Field(Size(percent=100.0), validate_default=False)
     spare: Spare = "unwritten"
-
-    @model_validator(mode="after")
-    def _check_spare(self) -> Self:
-        if self.spare == "hpa" and self.takes_all:
-            raise ValueError("spare = 'hpa' hides what is beyond the capacity: give one below 100%")
-        return self
 
     @property
     def takes_all(self) -> bool:

@@ -184,7 +184,7 @@ class StrictModel(BaseModel):
 #: What ``--set`` does not change: what a step is called, when it is taken, and what is within it.
 _FIXED = (
     *("kind", "name", "only_if_drop_in", "only_after", "asks", "fio", "beside", "at_most_bytes"),
-    *("until", "tracks", "steps"),
+    *("until", "tracks", "steps", "spare"),
 )
 
 

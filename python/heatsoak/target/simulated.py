@@ -268,10 +268,8 @@ class SimulatedTarget:
         self._used_bytes = self._core.user_bytes
         return self._until_done()
 
-    def use(self, capacity: Size, spare: protocol.Spare = "unwritten") -> Iterator[base.Batch]:
+    def use(self, capacity: Size) -> Iterator[base.Batch]:
         """Leave everything beyond `capacity` unwritten, so that the drive uses it as spare area."""
-        if spare != "unwritten":
-            raise UsageError(f"{self.identity.path}: a simulated drive has no hidden sectors")
         self._used_bytes = base.used_bytes(capacity, self._core.user_bytes)
         yield base.spare_note(self._used_bytes, self._core.user_bytes)
 

@@ -276,7 +276,7 @@ class DirectoryTarget(FioTarget):
         watch = FioWatch(self.lane(load))
         line = self.command_line(load, writes=True)
         said_at = time.monotonic()
-        for batch in watch.batches(line, self.kept_fds()):
+        for _, batch in watch.batches(line, self.kept_fds()):
             if isinstance(batch, base.Note) and batch.level == "info":
                 continue
             yield batch if isinstance(batch, base.Note) else base.HEARTBEAT

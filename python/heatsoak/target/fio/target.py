@@ -139,19 +139,12 @@ class FioTarget(ABC):
         finally:
             self.look()
 
-    def use(self, capacity: Size, spare: protocol.Spare = "unwritten") -> Iterator[base.Batch]:
+    def use(self, capacity: Size) -> Iterator[base.Batch]:
         """Limit steps to the first `capacity` of the target, until it is purged again."""
-        used = base.used_bytes(capacity, self.identity.size_bytes)
-        yield self._spare(used, spare)
+        whole_bytes = self.identity.size_bytes
+        used = base.used_bytes(capacity, whole_bytes)
+        yield base.spare_note(used, whole_bytes)
         self._used_bytes = used
-
-    def _spare(self, used: int, spare: protocol.Spare) -> base.Note:
-        """Make spare area of everything beyond the first `used` bytes; returns the note."""
-        if spare != "unwritten":
-            raise errors.UsageError(
-                f"{self.identity.path}: spare = '{spare}' only works on whole SATA drives"
-            )
-        return base.spare_note(used, self.identity.size_bytes)
 
     @property
     def size_bytes(self) -> int:
@@ -257,10 +250,7 @@ class FioTarget(ABC):
             raise errors.RefusedError(
                 f"step '{step.name}' writes, but the target is only open for reading"
             )
-        if isinstance(step, protocol.Replay):
-            yield from self._replay(step)
-        else:
-            yield from self._workload(step)
+        return self._replay(step) if isinstance(step, protocol.Replay) else self._workload(step)
 
     def _workload(self, step: protocol.WorkloadStep) -> Iterator[base.Batch]:
         size_bytes = self.place().size_bytes
@@ -305,7 +295,8 @@ class FioTarget(ABC):
             yield base.Note(
                 "info", f"fio: {shlex.join(line)}", {"step": step.name, "command": line}
             )
-            yield from watch.batches(line, self.kept_fds() if kept is None else kept)
+            for _, batch in watch.batches(line, self.kept_fds() if kept is None else kept):
+                yield batch
         except errors.ToolError as error:
             if (explained := self._explained(error)) is None:
                 raise
@@ -383,7 +374,7 @@ class FioPair(base.Drives):
             for target, half, role in zip(self._both, step.halves(), protocol.ROLES, strict=True)
         ]
         kept = [*source.kept_fds(), *destination.kept_fds()]
-        yield from FioWatch(*lanes).numbered_batches(line, kept)
+        yield from FioWatch(*lanes).batches(line, kept)
 
     def _command_line(self, step: protocol.Copy) -> list[str]:
         line = measured(self._both[0].fio.path)
