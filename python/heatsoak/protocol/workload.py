@@ -181,7 +181,8 @@ class StrictModel(BaseModel):
     )
 
 
-#: What ``--set`` does not change: what a step is called, when it is taken, and what is within it.
+#: What ``--set`` does not change: what a step is called, when it is taken, what is within it, and
+#: what is there for older recordings or beside a size.
 _FIXED = (
     *("kind", "name", "only_if_drop_in", "only_after", "asks", "fio", "beside", "at_most_bytes"),
     *("until", "tracks", "steps", "spare"),
