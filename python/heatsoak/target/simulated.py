@@ -340,28 +340,20 @@ def workloads_json(step: protocol.WorkloadStep, user_bytes: int) -> str:
     return json.dumps([_plain(workload, user_bytes) for workload in step.workloads])
 
 
+#: What the simulator takes of a workload under the same name.
+_AS_IT_IS = {"rw", "rwmixread", "bs", "iodepth", "numjobs", "runtime_s", "rate", "rate_iops"}
+
+
 def _plain(workload: protocol.Workload, user_bytes: int) -> dict[str, Any]:
     offset = workload.offset.of(user_bytes)
     span = workload.span.of(user_bytes)
     if workload.span.percent is not None:
         span = min(span, user_bytes - offset)
-    io_bytes: int | None = None
-    if workload.io_size is not None:
-        io_bytes = workload.io_size.of(user_bytes)
-    elif workload.runtime_s is None:
-        io_bytes = span
     return {
-        "rw": workload.rw,
-        "rwmixread": workload.rwmixread,
-        "bs": workload.bs,
-        "iodepth": workload.iodepth,
-        "numjobs": workload.numjobs,
+        **workload.model_dump(include=_AS_IT_IS),
         "span_bytes": span,
         "offset_bytes": offset,
-        "io_bytes": io_bytes,
-        "runtime_s": workload.runtime_s,
-        "rate": workload.rate,
-        "rate_iops": workload.rate_iops,
+        "io_bytes": workload.transfer_bytes(user_bytes, span),
     }
 
 

@@ -101,7 +101,7 @@ class FioWatch:
         """
         last = self._lanes[-1]
         with ExitStack() as stack:
-            stderr = stack.enter_context(_stderr_file(last.raw_dir, last.load.name))
+            stderr = stack.enter_context(_stderr_file(last.raw_dir, last.name))
             process = stack.enter_context(FioProcess(command, keep_fds, stderr))
             for lane in self._lanes:
                 lane.start()
@@ -125,7 +125,7 @@ class FioWatch:
 
     def _follow(self, process: FioProcess) -> Iterator[base.NumberedBatch]:
         first = self._lanes[0]
-        stalls = Stalls(first.where, first.load.rest_s, process.is_stopped)
+        stalls = Stalls(first.where, first.rest_s, process.is_stopped)
         for piece in process.pieces(base.BEAT_S):
             is_silent = True
             for document in self._splitter.feed(piece) if piece else ():
