@@ -137,11 +137,7 @@ class AssumedSpeeds:
         mixed = 1 / (share / read + (1 - share) / write)
         # fio's limits hold for each job and direction
         most = workload.numjobs * (workload.reads + workload.writes)
-        if workload.rate is not None:
-            mixed = min(mixed, most * workload.rate / MB)
-        if workload.rate_iops is not None:
-            mixed = min(mixed, most * workload.rate_iops * block_mb)
-        return mixed
+        return min(mixed, most * workload.most_bytes_s / MB)
 
 
 def rated_speeds(drive: catalog.Drive) -> AssumedSpeeds:
