@@ -53,7 +53,8 @@ def test_means_keep_the_total_and_a_constant(lengths_s: Array, width_s: float, s
 
 def test_time_that_two_samples_cover_counts_once() -> None:
     amounts = grid.Amounts.of(np.array([2.0, 3.0]), np.array([2.0, 2.0]), np.array([1.0, 5.0]))
-    assert amounts.between(np.array([0.0, 3.0])) == (7.0, 3.0)
+    (moved,), (measured_s,) = amounts.between(np.array([0.0, 3.0]))
+    assert (moved, measured_s) == (7.0, 3.0)
 
 
 def test_whole_samples_lie_where_their_middles_are() -> None:

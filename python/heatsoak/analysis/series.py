@@ -21,6 +21,9 @@ MAD_TO_SIGMA = 1.4826
 #: How slowly the temperature of a drive may follow what warms it.
 TIME_CONSTANTS_S = np.geomspace(4.0, 1600.0, 11)
 
+#: A sample of which nothing tells how long it took.
+_LEAST_S = 1e-6
+
 RateUnit = Literal["mb_s", "iops", "lat_us"]
 _UNITS = {"mb_s": "MB/s", "iops": "IOPS", "lat_us": "I/Os a second"}
 
@@ -175,7 +178,9 @@ def _total(
         # a latency of zero was not measured
         known = mean_us > 0
         t_s, logged, together = t_s[known], logged[known], 1e6 / mean_us[known]
-    return RateSeries(t_s, grid.covered_s(t_s, logged), together, unit)
+    # a sample alone has a mean, however long it took
+    interval_s = np.maximum(grid.covered_s(t_s, logged), _LEAST_S)
+    return RateSeries(t_s, interval_s, together, unit)
 
 
 def _mean_of_each(values: Array, first: NDArray[np.intp]) -> Array:
