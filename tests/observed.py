@@ -1,5 +1,6 @@
 """Runs in this process, and whoever looks at one: keeps what it is told, and may stop the run."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ class Watcher(Observer):
     """Keeps what it is told, and presses Ctrl-C while one of the steps `stop_at` goes on.
 
     Attributes:
-        told: each by its kind: "warm-up", "step", "round", "probe", "skip", or a note's level.
+        told: each by its kind: "warm-up", "step", "round", "due", "probe", "skip", or a
+            note's level.
         shown_mb_s: the throughputs that were shown, by step.
     """
 
@@ -39,6 +41,9 @@ class Watcher(Observer):
 
     def on_probe(self, step: Step, reason: str) -> None:
         self.told.append(("probe", step.name, reason))
+
+    def on_due(self, names: Collection[str]) -> None:
+        self.told.append(("due", *sorted(names)))
 
     def on_skip(self, index: int, step: Step, reason: str) -> None:  # noqa: ARG002
         self.told.append(("skip", step.name, reason))

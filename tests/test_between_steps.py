@@ -239,18 +239,18 @@ def steps(scene: Scene) -> list[str]:
 def happening(scene: Scene, event: Event, before_step: int) -> AbstractContextManager[object]:
     """Return a patch that lets it happen right before a step, or at the start of a pause."""
     numbers = count()
-    do = Conductor._do
+    take = Conductor._take_once
 
-    def do_after_it(self: Conductor, turn: Any) -> tuple[bool, str]:
+    def take_after_it(self: Conductor, *given: Any) -> None:
         if next(numbers) == before_step:
             loaded = self.drives.targets[-1]
             if isinstance(loaded, DirectoryTarget) and scene.kind == "a directory":
                 (fd,) = loaded.kept_fds()
                 scene.path = Path(f"/proc/{os.getpid()}/fd/{fd}")
             scene.suffer(event)
-        return do(self, turn)
+        take(self, *given)
 
-    return patch.object(Conductor, "_do", do_after_it)
+    return patch.object(Conductor, "_take_once", take_after_it)
 
 
 @pytest.mark.parametrize("case", rest_soak(range(200), first=8))

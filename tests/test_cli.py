@@ -375,6 +375,34 @@ def test_a_dry_run_reports_bytes_endurance_and_time_and_touches_nothing(tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_dry_run_of_a_matrix_is_a_table_of_its_cells_and_the_steps_of_each_once(
+    tmp_path: Path,
+) -> None:
+    done = heatsoak_here(
+        "run", "puget", "--on", "sim:samsung-950-pro-512", "--dry-run", cwd=tmp_path
+    )
+    first, *lines = done.stdout.splitlines()
+    assert re.fullmatch(
+        r"puget on sim:samsung-950-pro-512: 14 recordings, .* in all; at most .* TB written", first
+    )
+    cells = [line.split() for line in lines[1:15]]
+    assert cells[0] == ["1", "bottom", "1", "idle"]
+    assert cells[-1] == ["14", "underside", "1", "loaded"]
+    assert done.stdout.count("sequential-write") == 1
+    assert len(lines) < 40
+
+
+def test_a_new_recording_goes_where_there_is_a_directory_and_only_what_is_there_is_resumed(
+    tmp_path: Path,
+) -> None:
+    words = ("run", "quick", "--on", "sim:samsung-950-pro-512", "-o")
+    line = complaint(heatsoak_here(*words, "no/such/r", cwd=tmp_path), 2)
+    assert "there is no directory no/such: make it" in line
+    line = complaint(heatsoak_here(*words, "nothing", "--resume", cwd=tmp_path), 2)
+    assert "nothing: there is nothing to resume" in line
+    assert list(tmp_path.iterdir()) == []
+
+
 @needs("fio")
 def test_a_matrix_on_a_real_drive_asks_for_the_cell_it_is_in(tmp_path: Path) -> None:
     done = heatsoak_here("run", "puget", "--on", ".", cwd=tmp_path)

@@ -272,6 +272,7 @@ SIM = "sim:samsung-950-pro-512"
         ("copy --to nowhere", "there is no such target"),
         (f"copy --to {SIM} --set size=50%", "is a share"),
         (f"copy --to {SIM} --set size=1k", "less than one I/O"),
+        (f"copy --to {SIM} --set size=1GB", "too short to be judged"),
         (f"copy --to {SIM} --set size=0.6TB", "copy.size=512GB"),
         (f"copy --to {SIM} --set copy.buffer=4k", "one I/O"),
         (f"copy --to {SIM} --set bs=5000", "4096"),

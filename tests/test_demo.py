@@ -2,7 +2,9 @@
 
 import json
 import re
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from heatsoak.reproduce import PlannedRecording, jobs_of, questions
 from heatsoak.reproduce.rows import make_row
 from heatsoak.reproduce.runner import FinishedRun, RunOrReason, make_recordings
 from made_once import made_once
+from waiting import until
 
 DRIVE = "samsung-950-pro-512"
 #: Replays fifty million I/Os.
@@ -41,6 +44,18 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         (directory / "said").write_text(json.dumps(said), "utf-8")
 
     return made_once(tmp_path_factory, "demo", make)
+
+
+def test_a_demo_that_is_stopped_says_what_continues_it(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "heatsoak", "demo", "-o", "made"]
+    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as demo:
+        assert until(lambda: any((tmp_path / "made").glob("*/samples.jsonl")), 60)
+        demo.send_signal(signal.SIGINT)
+        _, said = demo.communicate()
+    assert demo.returncode == 130
+    command = re.search(r"heatsoak (run puget .*) continues them", said)
+    assert command is not None, said
+    assert heatsoak_here(*command[1].split(), "--dry-run", cwd=tmp_path).returncode == 0
 
 
 def test_the_demo_prints_the_matrix_and_leaves_recordings_and_findings(made: Path) -> None:

@@ -307,7 +307,8 @@ def test_any_error_that_comes_as_the_user_stops_is_an_interruption(
             raise ZeroDivisionError
 
     one = session(str(small_drive))
-    with pytest.raises(RunInterrupted if is_stopped else ZeroDivisionError):
-        one.execute(one.runs[0], tmp_path / "r", Panics())
+    raised = pytest.raises(RunInterrupted if is_stopped else ZeroDivisionError)
+    with raised, one.claimed(one.runs[0], tmp_path / "r", Panics()) as conductor:
+        conductor.run([])
     (recording,) = find_recordings(tmp_path / "r")
     assert recording.meta.status == status

@@ -33,7 +33,8 @@ def kill(directory: Path, after_s: float) -> int:
     """
     output = directory / "r"
     before = times_gone_on(output)
-    with begin(directory, "--resume", env=own_locks(directory)) as run:
+    again = ["--resume"] if output.exists() else []  # it may be killed before that is there
+    with begin(directory, *again, env=own_locks(directory)) as run:
         process = run.process
         until((output / JOURNAL).exists, 60)
         time.sleep(after_s)
@@ -79,7 +80,8 @@ def kill_and_resume(directory: Path, chance: random.Random) -> int:
         now = kill(directory, chance.uniform(0.0, LONGEST_S))
         assert now >= samples  # going on keeps all that was there
         samples = now
-    words = ("run", "short.toml", "--on", "place", "-o", "r", "--resume")
+    again = ["--resume"] if (directory / "r").exists() else []
+    words = ("run", "short.toml", "--on", "place", "-o", "r", *again)
     done = heatsoak(*words, cwd=directory, env={**os.environ, **own_locks(directory)})
     assert done.returncode == 0, done.stderr
     assert len(require_whole(directory / "r").samples()) >= samples

@@ -522,7 +522,7 @@ def test_the_windows_that_is_shown_refuses_what_windows_does(
 LINUX_ONLY = (
     *("bench/by_hand.py", "bench/copying.py", "heat/", "nbd/", "rack/host.py", "rack/kept.py"),
     *("sensor/", "target/fio/", "target/guard/", "target/purge/", "target/hctm.py"),
-    *("target/hidden_sectors.py", "target/lock.py", "target/undo.py", "system.py"),
+    *("target/lock.py", "target/undo.py", "system.py"),
 )
 
 

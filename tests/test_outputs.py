@@ -302,8 +302,7 @@ def test_a_full_disk_is_said_in_a_line_and_is_no_obstacle_later(ground: Path) ->
             assert not left_in(disk), name
         taken.unlink()
         for name in WRITERS.keys() - {"sensors"}:  # which are served for ever
-            again = ["--resume"] if name == "run" else []
-            done = heatsoak_here(*words_of(name), *again, cwd=ground)
+            done = heatsoak_here(*words_of(name), cwd=ground)
             assert done.returncode == 0, done.stderr
 
 

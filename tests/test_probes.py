@@ -15,7 +15,7 @@ from command import json_here
 from heatsoak.analysis import analyze
 from heatsoak.bench import probes
 from heatsoak.bench.plan import typical_plan
-from heatsoak.bench.progress import LiveView, PlainView
+from heatsoak.bench.progress import LiveView, PlainView, SessionView
 from heatsoak.bench.recorder import Latest
 from heatsoak.bench.session import plan_session
 from heatsoak.cli.run import print_preview
@@ -139,6 +139,7 @@ def test_probes_are_taken_where_the_governor_acts_and_left_out_where_nothing_fal
     assert why.startswith("probe: 'read' fell by ")
     assert onset_s == pytest.approx(throttled_s(hot), abs=1.5)
     assert ("probe", "again", why.removeprefix("probe: ")) in watchers[HOT].told
+    assert ("due", "again", "pause") in watchers[HOT].told
     samples = hot.samples()
     assert samples.filter(samples["step"] == "again").height >= 100
 
@@ -146,6 +147,7 @@ def test_probes_are_taken_where_the_governor_acts_and_left_out_where_nothing_fal
     assert begun(cool) == ["read", "last"]
     assert skipped(cool) == dict.fromkeys(("pause", "again"), "nothing fell in 'read'")
     assert ("skip", "again", "nothing fell in 'read'") in watchers[COOL].told
+    assert "due" not in [kind for kind, *_ in watchers[COOL].told]
     assert set(cool.samples()["step"].drop_nulls()) == {"read", "last"}
     assert target.clock.now_s() == pytest.approx(45, abs=0.1)
     [found] = analyze([cool]).recordings
@@ -281,6 +283,28 @@ def test_a_drive_that_shuts_down_within_a_probe_ends_the_run_as_in_any_step(
     recording = Recording.open(tmp_path / "r")
     assert recording.meta.status == "failed"
     assert begun(recording)[-1] == "again"
+
+
+def test_a_probe_that_is_too_short_to_judge_is_not_taken(small_drive: Path, tmp_path: Path) -> None:
+    short = READS.replace('runtime = "10s"', 'runtime = "3s"')
+    recording = run(short, small_drive, HOT, tmp_path / "r")
+    assert skipped(recording) == {"again": "3 s are too short to judge"}
+    assert begun(recording) == ["read", "pause", "last"]
+
+
+def test_what_is_left_to_do_counts_the_probes_that_a_fall_has_made_due() -> None:
+    plan = typical_plan(load("quick"))
+    view = SessionView([plan], "quick").begin_run(plan, "")
+    at = next(n for n, planned in enumerate(plan.steps) if planned.step.name == "write")
+    view.on_step(at, plan.steps[at].step, 100.0)
+    view.on_progress(100.0 + plan.steps[at].duration_s, Latest())
+    probes_of_quick = [planned for planned in plan.steps[at:] if planned.step.is_probe]
+    others_s = sum(p.duration_s for p in plan.steps[at + 1 :] if not p.step.is_probe)
+    assert view.remaining_s() == pytest.approx(others_s)
+    view.on_due({planned.step.name for planned in probes_of_quick})
+    due_s = sum(planned.duration_s for planned in probes_of_quick)
+    assert due_s > 30
+    assert view.remaining_s() == pytest.approx(others_s + due_s)
 
 
 # ---- the bundled ones
@@ -455,7 +479,7 @@ only_if_drop_in = "load"
 rw = "read"
 bs = "64k"
 rate = "10m"
-runtime = "500ms"
+runtime = "4s"
 [[steps]]
 kind = "purge"
 only_if_drop_in = "load"

@@ -1,10 +1,20 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command import heatsoak_here, json_here
 from heatsoak.errors import UsageError
-from heatsoak.protocol import Pause, Protocol, Purge, WorkloadStep, apply_settings, bundled, load
+from heatsoak.protocol import (
+    Observed,
+    Pause,
+    Protocol,
+    Purge,
+    WorkloadStep,
+    apply_settings,
+    bundled,
+    load,
+)
 from heatsoak.target.simulated import SimulatedTarget
 
 STEP = 'name = "x"\n[[steps]]\nname = "a"\nrw = "read"\n'
@@ -211,6 +221,41 @@ def test_a_wrong_setting_is_one_line(setting: str, said: str) -> None:
 def test_a_step_says_what_it_does_in_a_few_words() -> None:
     step = WorkloadStep(name="m", rw="randrw", rwmixread=70, bs=4096, iodepth=3, numjobs=2)
     assert step.describe() == "random mix, 70 % reads, 4k, QD3 x 2 jobs"
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ({"rw": "randrw", "rwmixread": 70, "bs": 4096, "iodepth": 3, "numjobs": 2},
+         "random mix, 70 % reads, 4k, QD3 x 2 jobs"),
+        ({"rw": "randrw", "bs": 4096}, "random mix, 4k"),
+        ({"rw": "read", "numjobs": 4}, "sequential read, 4 jobs"),
+        ({"writes": False, "iodepth": 8, "about": "of a game"}, "reads, QD8, of a game"),
+        ({"about": "of a game"}, "of a game"),
+        ({"bs": 4096}, "load not described, 4k"),
+    ],
+)  # fmt: skip
+def test_a_load_that_was_observed_says_the_same_as_far_as_it_is_known(
+    known: dict[str, Any], said: str
+) -> None:
+    assert Observed(name="m", **known).describe() == said
+
+
+def test_what_a_recording_kept_of_loads_reads_as_it_did() -> None:
+    step = {
+        **{"kind": "observed", "name": "m", "reads": True, "writes": False, "rw": "randread"},
+        **{"bs": 4096, "iodepth": None, "numjobs": None, "rwmixread": None, "about": ""},
+        **{"watched": False, "idle": False},
+    }
+    assert Observed.model_validate(step).model_dump() == step
+    asked = WorkloadStep.model_validate({"name": "m", "rw": "readwrite", "runtime": "60s"})
+    assert asked.model_dump(mode="json") == {
+        **{"only_if_drop_in": [], "only_after": None, "asks": "", "name": "m"},
+        **{"end_after_drop_s": None, "rw": "rw", "rwmixread": None, "bs": 4096, "iodepth": 1},
+        **{"numjobs": 1, "span": "100%", "offset": "0", "io_size": None, "runtime_s": 60.0},
+        **{"rate": None, "rate_iops": None, "compress_pct": 0, "fio": {}, "kind": "workload"},
+        "beside": [],
+    }
 
 
 @pytest.mark.parametrize(

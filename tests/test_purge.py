@@ -15,7 +15,7 @@ from command import heatsoak_here
 from heatsoak.bench.places import wait_for_sanitize
 from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import PurgeMethod
-from heatsoak.target import Batch, Note, Place, hidden_sectors
+from heatsoak.target import Batch, Note, Place
 from heatsoak.target.device import describe_device
 from heatsoak.target.guard import Claim, claim
 from heatsoak.target.purge import ata, nvme, purge, require, sanitizing
@@ -288,7 +288,7 @@ def test_a_drive_whose_security_or_hidden_sectors_do_not_permit_it_gets_no_comma
 @given(st.text(alphabet="0123456789abcdef \n:/", max_size=400))
 def test_what_is_no_identify_data_is_an_error_that_says_so(text: str) -> None:
     with pytest.raises(ValueError, match="256"):
-        hidden_sectors.identify_words(text)
+        ata.identify_words(text)
 
 
 # -- protocols

@@ -6,32 +6,21 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 from command import complaint, heatsoak_here
 from damage import DAMAGE
-from guarded import SIZE, Drive, Machine, drives_in, needs_loop
+from guarded import Drive, Machine, drives_in, needs_loop
 from heatsoak.recording import Recording
 from heatsoak.sensor import Roots
-from heatsoak.target import undo
-from heatsoak.tools import VARIABLE
+from heatsoak.target import hctm, undo
+from nvme_controller import Controller
 
-SECTORS = SIZE // 512
-SHOWN = SECTORS - 4096
+#: TMT1 and TMT2 in kelvin: as they were, and as a killed run has set them.
+BEFORE, SET = (0, 350), (343, 350)
 COMMAND = "heatsoak drives --restore"
-
-#: Each drive of the bench has a file of its own that says how many sectors it shows.
-HDPARM = """#!/bin/sh
-for word; do device=$word; done
-drive={directory}/$(basename "$(readlink "$device")")
-echo "$drive $*" >> {directory}/log
-shown=$(cat "$drive")
-case "$*" in
-    *-N[0-9]*) for word; do case $word in -N*) echo "${{word#-N}}" > "$drive" ;; esac; done ;;
-    *) echo " max sectors   = $shown/{native}, HPA is enabled" ;;
-esac
-"""
 
 _opened: list[tuple[str, int]] = []
 _commands: list[int] = []
@@ -65,57 +54,48 @@ def overheard() -> Iterator[tuple[list[tuple[str, int]], list[int]]]:
 
 @dataclass
 class Bench:
-    """Two drives with serials, each of which shows less than it has since a run was killed."""
+    """An NVMe drive with the thresholds of a killed run; of another one they are only known."""
 
     directory: Path
-    mine: Drive
-    other: Drive
+    drive: Drive
+    controller: Controller
     state: Path
 
-    def shown(self, drive: Drive) -> int:
-        return int((self.directory / "bin" / drive.node.name).read_text())
-
-    def told(self) -> list[str]:
-        """Return what hdparm was told."""
-        log = self.directory / "bin" / "log"
-        return log.read_text().splitlines() if log.exists() else []
-
     def file(self, serial: str) -> Path:
-        return self.state / f"capacity-{serial}.json"
+        return self.state / f"hctm-{serial}-0.json"
 
     def leave(self, serial: str) -> None:
         self.state.mkdir(exist_ok=True)
-        said = {"serial": serial, "native": SECTORS, "shown": SHOWN}
+        said = {"serial": serial, "cntlid": "0", "before_k": BEFORE, "set_k": SET}
         self.file(serial).write_text(json.dumps(said))
 
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     with drives_in(tmp_path) as make:
-        mine, other = make(name="mine"), make(name="other")
-        machine = Machine(tmp_path / "sys", mine)
-        (machine.disk / "device" / "serial").write_text("MINE-1")
-        machine.add("sdy", other.number, SIZE, serial="OTHER-2")
+        drive = make()
+        machine = Machine(tmp_path / "sys", drive, "nvme0n1")
+        place = tmp_path / "sys" / "devices" / "nvme0"
+        place.mkdir()
+        (place / "serial").write_text("MINE-1\n")
+        (place / "cntlid").write_text("0\n")
+        (machine.disk / "device").rmdir()
+        (machine.disk / "device").symlink_to(place)
+        (tmp_path / "sys" / "class" / "nvme").mkdir(parents=True)
+        (tmp_path / "sys" / "class" / "nvme" / "nvme0").symlink_to(place)
         dev = tmp_path / "dev"
         dev.mkdir()
-        (dev / "sdx").symlink_to(mine.node)
-        (dev / "sdy").symlink_to(other.node)
+        (dev / "nvme0").touch()
+        (dev / "nvme0n1").symlink_to(drive.node)
         monkeypatch.setattr(Roots.__init__, "__defaults__", (machine.base, dev, Path("/proc")))
         monkeypatch.setattr(undo, "STATE", tmp_path / "state")
-        tools = tmp_path / "bin"
-        tools.mkdir()
-        for drive in (mine, other):
-            (tools / drive.node.name).write_text(f"{SHOWN}\n")
-        (tools / "hdparm").write_text(HDPARM.format(directory=tools, native=SECTORS))
-        (tools / "hdparm").chmod(0o755)
-        monkeypatch.setenv(VARIABLE, str(tools))
-        (tmp_path / "write.toml").write_text(
-            'name = "write"\n[[steps]]\nname = "w"\nrw = "write"\nbs = "64k"\nio_size = "1m"\n'
-        )
-        (tmp_path / "read.toml").write_text(
-            'name = "read"\n[[steps]]\nname = "r"\nrw = "read"\nbs = "64k"\nio_size = "1m"\n'
-        )
-        bench = Bench(tmp_path, mine, other, tmp_path / "state")
+        controller = Controller(hctm=(303, 358), tmt=SET)
+        asked = partial(hctm.put_back, ioctl=controller.ioctl)
+        monkeypatch.setattr(hctm, "put_back", asked)
+        for name, rw in (("write", "write"), ("read", "read")):
+            step = f'[[steps]]\nname = "s"\nrw = "{rw}"\nbs = "64k"\nio_size = "1m"\n'
+            (tmp_path / f"{name}.toml").write_text(f'name = "{name}"\n{step}')
+        bench = Bench(tmp_path, drive, controller, tmp_path / "state")
         bench.leave("MINE-1")
         bench.leave("OTHER-2")
         yield bench
@@ -126,53 +106,34 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
 def test_a_dry_run_opens_nothing_for_writing_and_sends_no_command(
     bench: Bench, erase: tuple[str, ...]
 ) -> None:
-    words = ("run", "write.toml", "--on", str(bench.mine.node), *erase, "--dry-run")
+    words = ("run", "write.toml", "--on", str(bench.drive.node), *erase, "--dry-run")
     with overheard() as (opened, requests):
         done = heatsoak_here(*words, cwd=bench.directory)
     assert done.returncode == (0 if erase else 4), done.stderr
-    nodes = {str(drive.node) for drive in (bench.mine, bench.other)}
-    nodes |= {str(bench.directory / "dev" / name) for name in ("sdx", "sdy")}
+    nodes = {str(bench.drive.node), str(bench.directory / "dev" / "nvme0n1")}
     assert any(path in nodes for path, _ in opened)
     assert [path for path, flags in opened if path in nodes and flags & os.O_ACCMODE] == []
     assert all(request >> 8 & 0xFF != ord("N") for request in requests)  # linux/nvme_ioctl.h
-    assert bench.told() == []
-    assert sorted(path.name for path in bench.state.iterdir()) == [
-        "capacity-MINE-1.json",
-        "capacity-OTHER-2.json",
-    ]
+    assert bench.controller.done == []
+    assert sorted(bench.state.iterdir()) == [bench.file("MINE-1"), bench.file("OTHER-2")]
 
 
 @needs_loop
 def test_a_dry_run_asks_an_nvme_drive_neither_for_its_sanitize_nor_for_its_thresholds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bench: Bench,
 ) -> None:
-    (tmp_path / "write.toml").write_text(
-        'name = "write"\n[[steps]]\nname = "w"\nrw = "write"\nio_size = "1m"\n'
-    )
-    with drives_in(tmp_path) as make:
-        drive = make()
-        machine = Machine(tmp_path / "sys", drive, "nvme0n1")
-        controller = tmp_path / "sys" / "devices" / "nvme0"
-        controller.mkdir()
-        (controller / "serial").write_text("S1\n")
-        (machine.disk / "device").rmdir()
-        (machine.disk / "device").symlink_to(controller)
-        dev = tmp_path / "dev"
-        dev.mkdir()
-        (dev / "nvme0").touch()
-        (dev / "nvme0n1").symlink_to(drive.node)
-        monkeypatch.setattr(Roots.__init__, "__defaults__", (machine.base, dev, Path("/proc")))
-        words = ("run", "write.toml", "--on", str(drive.node), "--erase", "S1", "--tmt1", "70")
-        with overheard() as (opened, _):
-            done = heatsoak_here(*words, "--dry-run", cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
-        assert str(dev / "nvme0") not in [path for path, _ in opened]
-        with overheard() as (opened, _):  # nor does a real one that is refused without reading
-            complaint(heatsoak_here(*words[:4], "-o", "r", cwd=tmp_path), 4)
-        assert str(dev / "nvme0") not in [path for path, _ in opened]
-        with overheard() as (opened, _):
-            complaint(heatsoak_here(*words, "-o", "r", cwd=tmp_path), 3)
-        assert str(dev / "nvme0") in [path for path, _ in opened]
+    node, on = str(bench.directory / "dev" / "nvme0"), ("--on", str(bench.drive.node))
+    words = ("run", "write.toml", *on, "--erase", "MINE-1", "--tmt1", "70")
+    with overheard() as (opened, _):
+        done = heatsoak_here(*words, "--dry-run", cwd=bench.directory)
+    assert done.returncode == 0, done.stderr
+    assert node not in [path for path, _ in opened]
+    with overheard() as (opened, _):  # nor does a real one that is refused without reading
+        complaint(heatsoak_here(*words[:4], "-o", "r", cwd=bench.directory), 4)
+    assert node not in [path for path, _ in opened]
+    with overheard() as (opened, _):
+        assert heatsoak_here(*words, "-o", "r", cwd=bench.directory).returncode == 3
+    assert node in [path for path, _ in opened]
 
 
 @needs_loop
@@ -182,12 +143,12 @@ def test_a_dry_run_asks_an_nvme_drive_neither_for_its_sanitize_nor_for_its_thres
 def test_what_was_left_is_only_reported_with_the_command_that_restores_it(
     bench: Bench, words: tuple[str, ...]
 ) -> None:
-    named = [str(bench.mine.node) if word == "MINE" else word for word in words]
+    named = [str(bench.drive.node) if word == "MINE" else word for word in words]
     done = heatsoak_here(*named, cwd=bench.directory)
     assert done.returncode == 0
     for serial in ("MINE-1", "OTHER-2"):
         assert any(serial in line and COMMAND in line for line in done.stderr.splitlines())
-    assert bench.told() == []
+    assert bench.controller.done == []
 
 
 @pytest.mark.slow
@@ -195,22 +156,20 @@ def test_what_was_left_is_only_reported_with_the_command_that_restores_it(
 def test_a_run_that_may_write_restores_what_was_left_on_its_own_drive_only(
     bench: Bench,
 ) -> None:
-    words = ("run", "write.toml", "--on", str(bench.mine.node), "--erase", "MINE-1", "-o", "r")
+    words = ("run", "write.toml", "--on", str(bench.drive.node), "--erase", "MINE-1", "-o", "r")
     done = heatsoak_here(*words, cwd=bench.directory)
     assert done.returncode == 0, done.stderr
-    assert bench.shown(bench.mine) == SECTORS
-    assert bench.shown(bench.other) == SHOWN
-    assert not any(bench.other.node.name in line for line in bench.told())
+    assert bench.controller.tmt == BEFORE
     assert not bench.file("MINE-1").exists()
     assert bench.file("OTHER-2").exists()
     told = [event.text for event in Recording.open(bench.directory / "r").events]
-    assert any("MINE-1" in text and "was restored" in text for text in told)
+    assert any("MINE-1" in text and "were restored" in text for text in told)
 
 
 @pytest.mark.slow
 @needs_loop
 def test_a_run_that_is_refused_or_only_reads_puts_nothing_back(bench: Bench) -> None:
-    on = ("--on", str(bench.mine.node))
+    on = ("--on", str(bench.drive.node))
     complaint(heatsoak_here("run", "write.toml", *on, "-o", "a", cwd=bench.directory), 4)
     done = heatsoak_here("run", "read.toml", *on, "-o", "b", cwd=bench.directory)
     assert done.returncode == 0, done.stderr
@@ -221,29 +180,23 @@ def test_a_run_that_is_refused_or_only_reads_puts_nothing_back(bench: Bench) -> 
     words = ("run", "file.toml", "--on", "place", "-o", "c")
     done = heatsoak_here(*words, cwd=bench.directory)
     assert done.returncode == 0, done.stderr
-    assert bench.told() == []
+    assert bench.controller.done == []
 
 
 @needs_loop
-def test_restore_puts_back_what_was_left_on_any_drive_and_says_so(bench: Bench) -> None:
-    done = heatsoak_here("drives", "--restore", cwd=bench.directory)
-    assert done.returncode == 0, done.stderr
-    assert [bench.shown(drive) for drive in (bench.mine, bench.other)] == [SECTORS, SECTORS]
-    assert len(done.stdout.splitlines()) == 2
-    assert done.stdout.count("was restored") == 2
-    done = heatsoak_here("drives", "--restore", cwd=bench.directory)
-    assert done.stdout.splitlines() == ["nothing to restore: no killed run left anything changed"]
-
-
-@needs_loop
-def test_restore_says_as_json_what_is_still_left_and_fails(bench: Bench) -> None:
-    bench.leave("ABSENT-3")
+def test_restore_puts_back_what_was_left_and_says_what_is_still_left(bench: Bench) -> None:
     done = heatsoak_here("drives", "--restore", "--format", "json", cwd=bench.directory)
     assert done.returncode == 3
     rows = json.loads(done.stdout)
-    assert [row["is_left"] for row in rows] == [True, False, False]
-    assert "ABSENT-3" in rows[0]["said"]
-    assert bench.file("ABSENT-3").exists()
+    assert [row["is_left"] for row in rows] == [False, True]
+    assert "were restored" in rows[0]["said"]
+    assert "OTHER-2" in rows[1]["said"]
+    assert bench.controller.tmt == BEFORE
+    assert list(bench.state.iterdir()) == [bench.file("OTHER-2")]
+    bench.file("OTHER-2").unlink()
+    done = heatsoak_here("drives", "--restore", cwd=bench.directory)
+    assert done.returncode == 0
+    assert done.stdout.splitlines() == ["nothing to restore: no killed run left anything changed"]
 
 
 @needs_loop
@@ -253,10 +206,10 @@ def test_a_damaged_or_foreign_file_is_one_line_and_sends_nothing_to_a_drive(
 ) -> None:
     bench.file("OTHER-2").unlink()
     DAMAGE[damage](bench.file("MINE-1"))
-    run = ("run", "write.toml", "--on", str(bench.mine.node), "--erase", "MINE-1", "--dry-run")
+    run = ("run", "write.toml", "--on", str(bench.drive.node), "--erase", "MINE-1", "--dry-run")
     for words in (("drives",), run, ("drives", "--restore")):
         done = heatsoak_here(*words, cwd=bench.directory)
         said = done.stdout if "--restore" in words else done.stderr
         [line] = said.splitlines()
         assert str(bench.state) in line
-    assert bench.told() == []
+    assert bench.controller.done == []

@@ -126,7 +126,7 @@ def _place(path: Sequence[str | int], model: type[BaseModel]) -> tuple[str, set[
             field
             for one in models
             for name, field in one.model_fields.items()
-            if part in _names_of(name, field)
+            if part in names_of(name, field)
         ]
         if isinstance(part, int):
             place += f"[{part + 1}]"
@@ -141,7 +141,7 @@ def _place(path: Sequence[str | int], model: type[BaseModel]) -> tuple[str, set[
             place += f".{part}" if place else part
         models = [one for field in fields for one in _models_in(field.annotation)] or models
     keys = {
-        key for one in models for name, f in one.model_fields.items() for key in _names_of(name, f)
+        key for one in models for name, f in one.model_fields.items() for key in names_of(name, f)
     }
     return place, keys - {"schema_version"}
 
@@ -151,10 +151,9 @@ def _is_of(model: type[BaseModel], tried: str) -> bool:
     return tried in _kinds_of(model) or model.__name__ in re.findall(r"\w+", tried)
 
 
-def _names_of(name: str, field: Any) -> set[str]:
-    """The keys that a field is read from."""
-    choices = getattr(field.validation_alias, "choices", [field.validation_alias or name])
-    return {str(choice) for choice in choices}
+def names_of(name: str, field: Any) -> list[str]:
+    """Return the keys that a field of a model is read from, the usual one first."""
+    return list(getattr(field.validation_alias, "choices", [field.validation_alias or name]))
 
 
 def _kinds_of(model: type[BaseModel]) -> tuple[Any, ...]:

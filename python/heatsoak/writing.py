@@ -220,6 +220,26 @@ class Directory:
 _LOCK = ".heatsoak.lock"
 
 
+def require_ours(place: Path | int) -> os.stat_result:
+    """Raise PermissionError if another user owns a path or open file, or can write to it.
+
+    Root's is as good as this user's. Raises OSError if it cannot be examined.
+    """
+    status = os.fstat(place) if isinstance(place, int) else place.lstat()
+    if status.st_uid not in (0, os.geteuid()):
+        raise PermissionError(errno.EPERM, "belongs to another user", str(place))
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise PermissionError(errno.EPERM, "can be written by other users", str(place))
+    return status
+
+
+def own_directory(path: Path) -> Path:
+    """Return a directory that nobody else can write to, made if need be; raises OSError."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    require_ours(path)
+    return path
+
+
 def _partial_name() -> str:
     return f".heatsoak-{uuid.uuid4().hex}"
 

@@ -65,7 +65,7 @@ def test_the_files_of_one_run_of_elbencho_are_one_recording(tmp_path: Path) -> N
     (tmp_path / "a.live.csv").write_text("\n".join(",".join(row[1:]) for row in rows))
     (recording,) = import_files([tmp_path])
     write, _ = recording.meta.protocol.workload_steps
-    assert write.describe() == "sequential write, 1m, QD4, 2 jobs"
+    assert write.describe() == "sequential write, 1m, QD4 x 2 jobs"
     times = recording.samples()["t_s"].to_list()
     assert times == pytest.approx([2, 4, 6, 8.127, 10.127, 12.127], abs=1e-3)
     assert recording.meta.started_unix_s == pytest.approx(1795257106.714)

@@ -13,7 +13,7 @@ from typing import Any
 from heatsoak import words
 from heatsoak.analysis.course import StepLoad
 from heatsoak.analysis.view import OtherCooling, StepView, other_cooling
-from heatsoak.protocol import Observation, Protocol
+from heatsoak.protocol import Load, Observation, Protocol
 from heatsoak.units import GB, Size
 
 #: Lengths of steps, and sizes of their spans, may differ by this share.
@@ -24,7 +24,7 @@ _WRITTEN_SHARE, _WRITTEN_GB = 0.1, 1.0
 _LONG_REST_S = 300.0
 
 #: The keys that define a load. Where a log lacks one of the first, it is not known.
-_WORKLOAD: tuple[str, ...] = ("rw", "rwmixread", "bs", "iodepth", "numjobs")
+_WORKLOAD = tuple(Load.model_fields)
 _MORE = ("rate", "rate_iops", "compress_pct", "fio", "beside")
 _REPLAY = ("trace", "scale", "seed", "idle_limit_s", "damaged", "beyond")
 _DIRECTIONS = ("reads", "writes")

@@ -18,8 +18,6 @@ _LOOK_S = 0.2
 _CONTINUE = "then press Enter (or type stop: the same command with --resume continues later)"
 #: The values of the axes that hands change.
 _Place = tuple[Label, ...]
-#: An order is looked for from so many places at most.
-_STARTS = 24
 
 Result = TypeVar("Result")
 
@@ -69,12 +67,9 @@ def walked(cells: Sequence[Conditions], axes: Sequence[str]) -> list[Conditions]
     places: dict[_Place, list[Conditions]] = {}
     for cell in cells:
         places.setdefault(tuple(cell[axis] for axis in axes), []).append(cell)
-    best = as_given = list(places)
-    for start in as_given[:_STARTS]:
-        if _changes(best) < len(places):
-            break  # no order takes fewer than one each
-        best = min(best, _nearest(as_given, start), key=_changes)
-    return [cell for place in best for cell in places[place]]
+    given = list(places)
+    orders = (given, _there_and_back(given), _there_and_back(given[::-1])[::-1])
+    return [cell for place in min(orders, key=_changes) for cell in places[place]]
 
 
 def changed(cell: Conditions, before: Conditions | None, axes: Sequence[str]) -> Conditions:
@@ -167,14 +162,14 @@ def _distance(one: _Place, other: _Place) -> int:
     return sum(a != b for a, b in zip(one, other, strict=True))
 
 
-def _nearest(places: list[_Place], start: _Place) -> list[_Place]:
-    """From `start` always to the nearest that is left, of several to the loneliest."""
-    left = [place for place in places if place != start]
-    order = [start]
-    while left:
-        least = min(_distance(order[-1], place) for place in left)
-        near = [place for place in left if _distance(order[-1], place) == least]
-        following = min(near, key=lambda one: sum(_distance(one, other) == 1 for other in left))
-        left.remove(following)
-        order.append(following)
+def _there_and_back(places: list[_Place]) -> list[_Place]:
+    """Go through the values of the first axis; through those of the others there and back."""
+    if not places[0]:
+        return places
+    order: list[_Place] = []
+    for first in dict.fromkeys(place[0] for place in places):
+        others = _there_and_back([place[1:] for place in places if place[0] == first])
+        if order and _distance(order[-1][1:], others[-1]) < _distance(order[-1][1:], others[0]):
+            others.reverse()
+        order += [(first, *other) for other in others]
     return order

@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ from heatsoak.protocol import (
     Replay,
     Rounds,
     SingleStep,
+    Step,
     WorkloadStep,
 )
 from heatsoak.recording import Recording, attempt_name
@@ -51,8 +54,9 @@ def conduct(
     Raises what :meth:`Conductor.run` raises.
     """
     side = Side(protocol, conditions, directory, sensors, notes)
-    conductor = Conductor(turns_of(protocol), Drives(target), [side], observer)
-    (recording,) = conductor.run(protocol.notes, heat)
+    turns = turns_of(protocol)
+    conductor = Conductor(turns, Drives(target), [side], observer, warnings=protocol.notes)
+    (recording,) = conductor.run(heat)
     return recording
 
 
@@ -63,7 +67,8 @@ _STOPS_WITHIN_S = 2.0
 class Conductor:
     """Takes `turns` once on `drives`, which are open, and makes a recording for each of `sides`.
 
-    With a `past` its recording is resumed, and the target's clock continues from its time.
+    With a `past` its recording is resumed, and the target's clock continues from its time. A
+    recording that is not begins with the `warnings`.
 
     What ends a load early, and what decides on probes and rounds, only ever looks at one drive: a
     protocol that copies has neither.
@@ -76,12 +81,14 @@ class Conductor:
         sides: Sequence[Side],
         observer: Observer,
         past: Past | None = None,
+        warnings: Sequence[str] = (),
     ) -> None:
         self.turns = turns
         self.drives = drives
         self.sides = sides
         self.observer = observer
         self.past = past
+        self.warnings = warnings
         self.recorders: list[Recorder] = []
         self.rounds: _RoundsInProgress | None = None
         #: What an observer is shown: one drive's readings, or for two the writing and the heat.
@@ -92,14 +99,14 @@ class Conductor:
             warn=lambda text: self.recorders[0].note("warning", text),
         )
 
-    def run(self, warnings: Sequence[str], heat: Sequence[HeatSource]) -> list[Recording]:
-        """Take all turns; record `warnings` first, and heat from before the first step to the end.
+    def run(self, heat: Sequence[HeatSource]) -> list[Recording]:
+        """Take all turns, with `heat` from before the first step to the end.
 
         Whatever ends the run, the recordings keep all that was seen; their status says how it
         ended. Raises ToolError when a drive or tool fails, RunInterrupted when the user stops it.
         """
         try:
-            self._start(warnings)
+            self._start()
             self.heating = Heating(heat, self.recorders[0])
             with self.heating.on(self.observer, self._wait):
                 for turn in self.turns:
@@ -129,14 +136,14 @@ class Conductor:
         """Whether the user stops all runs just now, of which this may be the first to hear."""
         return self.observer.stop is not None and self.observer.stop.wait(_STOPS_WITHIN_S)
 
-    def _start(self, warnings: Sequence[str]) -> None:
+    def _start(self) -> None:
         resumes = None if self.past is None else self.past.reopen()
         for side, target in zip(self.sides, self.drives.targets, strict=True):
             self.recorders.append(Recorder(side, target, self._note_of(side), resumes))
         if len(self.recorders) == 1:
             self.latest = self.recorders[0].latest
         for recorder in self.recorders:
-            recorder.start(warnings if self.past is None else [])
+            recorder.start(self.warnings if self.past is None else [])
         if self.past is not None:
             data = {"attempt": self.past.attempt}
             self.recorders[0].note("warning", self.past.describe(), data)
@@ -163,7 +170,7 @@ class Conductor:
             else:
                 self._begin(turn, decision)
             self._take_rounds(turn.index, step)
-            self.prober.end(step)
+            self._end(step)
         else:
             self._take_once(turn, decision)
 
@@ -198,7 +205,6 @@ class Conductor:
             if not past.has_ended(turn.index):
                 return False
             past.drop_rounds(turn.index)
-            self.prober.decide(step)
             self.prober.end(step)
         else:
             taken = past.take(turn.index)
@@ -222,7 +228,14 @@ class Conductor:
             self.prober.append(samples)
             if self.rounds is not None:
                 self.rounds.append(step.name, samples)
-        self.prober.end(step, was_done=taken.was_done)
+        self._end(step, was_done=taken.was_done)
+
+    def _end(self, step: Step, *, was_done: bool = True) -> None:
+        """Let what decides on later steps know that one is over, and show what follows of it."""
+        self.prober.end(step, was_done=was_done)
+        probes = (turn.step for turn in self.turns if turn.step.is_probe)
+        if due := {step.name for step in probes if self.prober.is_due(step)}:
+            self.observer.on_due(due)
 
     def _restore(self, past: Past) -> None:
         """Make the target what it was: its capacity, and what the test file held.
@@ -243,6 +256,32 @@ class Conductor:
         """Take a step once; `number` is its round, where it is one of rounds."""
         if self.past is not None:
             self._restore(self.past)
+        drive = next((n for n, part in enumerate(turn.parts) if part is not None), 0)
+        target = self.drives.targets[drive]
+        with self._recorded(turn, decision, number) as ended:
+            match turn.step:
+                case Copy() as step:
+                    self._consume(self.drives.copy(step))
+                case Pause() as step:
+                    self._pause(step)
+                case Purge() as step:
+                    purging = self.drives.alone(drive, target.purge(step.method))
+                    _, has_warned = self._consume(purging)
+                    if not step.takes_all:
+                        self._use(step)
+                    ended.was_done = not has_warned
+                case WorkloadStep() | Replay() as step:
+                    down_s = step.end_after_drop_s
+                    until = None if down_s is None else partial(self.prober.was_down_for, down_s)
+                    is_early, _ = self._consume(self.drives.alone(drive, target.run(step)), until)
+                    if down_s is not None and is_early:
+                        ended.text = f"ended early: it was slowed for {duration_text(down_s)}"
+
+    @contextmanager
+    def _recorded(
+        self, turn: Turn, decision: probes.Decision | None, number: int | None
+    ) -> Iterator["_Ended"]:
+        """Record and show that a step begins, and how it ended, unless an error ends the run."""
         taking = [
             (recorder, part, recorder.now_s())
             for recorder, part in zip(self.recorders, turn.parts, strict=True)
@@ -254,11 +293,14 @@ class Conductor:
             recorder.outcome = {}
         self._begin(turn, decision, number)
         self.prober.begin(turn.step)
-        was_done, text = self._do(turn)
-        own_cpu_s = time.process_time() - begin_cpu_s
+        ended = _Ended()
+        yield ended
+        cpu_s = time.process_time() - begin_cpu_s
         for recorder, part, start_s in taking:
-            recorder.end_step(part, text, start_s=start_s, own_cpu_s=own_cpu_s, was_done=was_done)
-        self.prober.end(turn.step, was_done=was_done)
+            recorder.end_step(
+                part, ended.text, start_s=start_s, own_cpu_s=cpu_s, was_done=ended.was_done
+            )
+        self._end(turn.step, was_done=ended.was_done)
         for recorder, _, _ in taking:
             recorder.step_name = None
 
@@ -287,33 +329,9 @@ class Conductor:
         self.recorders[0].event("step-skipped", turn.step.name, reason, data)
         self.observer.on_skip(turn.index, turn.step, reason)
 
-    def _do(self, turn: Turn) -> tuple[bool, str]:
-        """Do what a turn says; return whether it was done, and why it ended early if it did."""
-        number = next((n for n, part in enumerate(turn.parts) if part is not None), 0)
-        target = self.drives.targets[number]
-        match turn.step:
-            case Copy() as step:
-                self._consume(self.drives.copy(step))
-            case Pause() as step:
-                self._pause(step)
-            case Purge() as step:
-                purging = self.drives.alone(number, target.purge(step.method))
-                _, has_warned = self._consume(purging)
-                if not step.takes_all:
-                    self._use(step)
-                return not has_warned, ""
-            case WorkloadStep() | Replay() as step:
-                down_s = step.end_after_drop_s
-                until = None if down_s is None else partial(self.prober.was_down_for, down_s)
-                loading = self.drives.alone(number, target.run(step))
-                is_early, _ = self._consume(loading, until)
-                if down_s is not None and is_early:
-                    return True, f"ended early: it was slowed for {duration_text(down_s)}"
-        return True, ""
-
     def _use(self, step: Purge) -> None:
         """Leave what is beyond a purge's capacity unused from here on."""
-        self._consume(self.drives.alone(0, self.drives.targets[0].use(step.capacity, step.spare)))
+        self._consume(self.drives.alone(0, self.drives.targets[0].use(step.capacity)))
 
     def _pause(self, step: Pause) -> None:
         readings = [recorder.latest for recorder in self.recorders]
@@ -410,6 +428,14 @@ class Conductor:
         if status == "finished":
             raise failed
         return "" if str(failed) in (reason or "") else f"; {failed}"
+
+
+@dataclass
+class _Ended:
+    """How a step ended: whether it did what it is for, and why it was over early, if it was."""
+
+    was_done: bool = True
+    text: str = ""
 
 
 class _RoundsInProgress:

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
+from uuid import uuid4
 
 from heatsoak import words
-from heatsoak.bench.places import plan_of, speeds_of
-from heatsoak.bench.plan import AssumedSpeeds, DrivePart, PlannedRun, RunPlan, Turn, plan
+from heatsoak.bench import plan
+from heatsoak.bench.places import plan_of
 from heatsoak.catalog import load_enclosure
 from heatsoak.errors import RefusedError, UsageError
 from heatsoak.protocol import (
@@ -25,6 +25,7 @@ from heatsoak.protocol import (
     scaled,
 )
 from heatsoak.protocol.source import MIN_RUNTIME_S
+from heatsoak.recording import CopyPart
 from heatsoak.sensor import Roots, device_behind
 from heatsoak.target import Note, Place
 from heatsoak.units import GB, Size
@@ -42,7 +43,7 @@ def plan_copy(
     roots: Roots,
     before_reading: Callable[[], None] | None,
     warn: Callable[[str], None],
-) -> tuple[Protocol, PlannedRun]:
+) -> tuple[Protocol, plan.PlannedRun]:
     """Check that a copy can be made, and return its protocol and run; nothing is touched.
 
     Whether the destination may be written is the first thing that is checked: a refusal for safety
@@ -72,64 +73,41 @@ def plan_copy(
     if copy.amount_bytes < wanted:
         less, all_of_it = words.size_text(copy.amount_bytes), words.size_text(wanted)
         warn(f"'{copy.name}' copies {less} instead of {all_of_it}: that is what there is room for")
-    fills = source.kind in ("simulated", "directory")
     shared_disk = _shared_disk(source, destination, roots)
-    run = PlannedRun(
+    run = plan.PlannedRun(
         "copy",
-        (
-            _side(protocol, source, "source", fills, None, shared_disk),
-            _side(protocol, destination, "destination", fills, erase_id, shared_disk),
-        ),
-        tuple(turns_of_copy(protocol, fills=fills)),
-        shared_disk,
+        _sides(protocol, source, destination, erase_id, shared_disk),
+        tuple(turns_of_copy(protocol, fills=_fills(source))),
     )
-    planned = plan_of_both(protocol, run, roots).steps
+    planned = plan_of(run, roots).steps
     copy_s = max(one.duration_s for one in planned if one.step.needs_two_drives)
     rest_s = sum(one.duration_s for one in planned if not one.step.loads)
     if copy_s < MIN_RUNTIME_S and rest_s > _LONG_REST_S and copy.amount_bytes == wanted:
-        warn(
+        short = (
             f"'{copy.name}' copies {words.size_text(wanted)}, which may take no more than "
             f"{words.amount_text(copy_s, 's', 2)} after a rest of {words.duration_text(rest_s)}: "
             f"too short to be judged; --set {copy.name}.size=100GB copies more"
         )
+        if source.is_simulated:
+            raise UsageError(short)
+        warn(short)  # a real drive may be slower than any is taken to be
     return protocol, run
 
 
-def plans_of_copy(run: PlannedRun, roots: Roots) -> list[RunPlan]:
-    """Return what a copy would take of the source and of the destination."""
-    source, destination = (speeds_of(part.place, roots) for part in run.parts)
-    copied_mb_s = min(source.read_mb_s, destination.write_mb_s)
-
-    def slowed(speeds: AssumedSpeeds) -> AssumedSpeeds:
-        slower = "; ".join(dict.fromkeys(each.source for each in (source, destination)))
-        return replace(
-            speeds,
-            read_mb_s=min(speeds.read_mb_s, copied_mb_s),
-            write_mb_s=min(speeds.write_mb_s, copied_mb_s),
-            source=f"the slower of: {slower}" if "; " in slower else slower,
-        )
-
-    return [plan_of(part, roots, slowed) for part in run.parts]
+def _fills(source: Place) -> bool:
+    """Whether the source is a file of heatsoak's own, or a simulated drive: it is written first."""
+    return source.kind in ("simulated", "directory")
 
 
-def plan_of_both(protocol: Protocol, run: PlannedRun, roots: Roots) -> RunPlan:
-    """Return the plan of both drives' steps, for a view of the run."""
-    speeds = plans_of_copy(run, roots)[0].speeds
-    both = protocol.model_copy(update={"steps": [turn.step for turn in run.turns]})
-    return plan(both, largest_copy(protocol).amount_bytes, speeds)
-
-
-def _side(
+def _sides(
     protocol: Protocol,
-    place: Place,
-    role: Role,
-    fills: bool,
+    source: Place,
+    destination: Place,
     erase_id: str | None,
     shared_disk: str | None,
-) -> DrivePart:
-    place = place.in_enclosure(place.enclosure) if place.is_simulated else place
-    own = of_side(protocol, role, fills=fills)
-    surroundings = load_enclosure(place.enclosure).labels if place.enclosure else {}
+) -> tuple[plan.DrivePart, plan.DrivePart]:
+    """Return what each drive does: the source, then the destination."""
+    copy_id, fills = uuid4().hex, _fills(source)
     notes: tuple[Note, ...] = ()
     if shared_disk is not None:
         text = (
@@ -137,15 +115,24 @@ def _side(
             "same time, so the heat of one side cannot be told from that of the other"
         )
         notes = (Note("warning", text),)
-    return DrivePart(
-        place,
-        own,
-        {**surroundings, **own.conditions},
-        writes=fills or role == "destination",
-        erase_id=erase_id,
-        role=role,
-        notes=notes,
-    )
+
+    def side(place: Place, role: Role, partner: Role) -> plan.DrivePart:
+        place = place.in_enclosure(place.enclosure) if place.is_simulated else place
+        own = of_side(protocol, role, fills=fills)
+        surroundings = load_enclosure(place.enclosure).labels if place.enclosure else {}
+        return plan.DrivePart(
+            place,
+            own,
+            {**surroundings, **own.conditions},
+            writes=fills or role == "destination",
+            erase_id=erase_id if role == "destination" else None,
+            part_of_copy=CopyPart(
+                id=copy_id, role=role, partner=f"../{partner}", shared_disk=shared_disk
+            ),
+            notes=notes,
+        )
+
+    return side(source, *ROLES), side(destination, *reversed(ROLES))
 
 
 def _refuse_same(source: Place, destination: Place) -> None:
@@ -211,7 +198,7 @@ def _fitting(protocol: Protocol, source: Place, destination: Place, roots: Roots
     )
 
 
-def turns_of_copy(protocol: Protocol, *, fills: bool) -> list[Turn]:
+def turns_of_copy(protocol: Protocol, *, fills: bool) -> list[plan.Turn]:
     """Return the steps of a protocol that copies, for the source and the destination, in order.
 
     With `fills` the source is first written as far as it is read later. Whatever else is neither a
@@ -231,7 +218,7 @@ def turns_of_copy(protocol: Protocol, *, fills: bool) -> list[Turn]:
                 both.append((step, (step, step)))
             case Purge() | Precondition():
                 both.append((step, (None, step)))
-    return [Turn(index, step, parts) for index, (step, parts) in enumerate(both)]
+    return [plan.Turn(index, step, parts) for index, (step, parts) in enumerate(both)]
 
 
 def of_side(protocol: Protocol, role: Role, *, fills: bool) -> Protocol:

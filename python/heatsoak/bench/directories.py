@@ -106,18 +106,37 @@ def set_aside(directory: Path) -> Note:
     return Note("warning", text)
 
 
-def latest_unfinished(name: str) -> Path | None:
-    """Return the directory of the last run of protocol `name`.
+def chosen(output: Path | None, name: str, *, resume: bool) -> Path:
+    """Return where a run of protocol `name` is recorded: `output`, if the user gave that.
 
-    None where no run of it was started there, or the last one was finished.
+    Raises UsageError where that cannot be, or there is nothing to `resume`.
     """
+    if output is None:
+        return _latest_unfinished(name) if resume else default_directory(name)
+    if not output.exists() and resume:
+        raise errors.UsageError(
+            f"{output}: there is nothing to resume: name the directory of a run with -o, or leave "
+            "--resume out to begin one"
+        )
+    if not output.parent.exists():
+        raise errors.UsageError(
+            f"{output}: there is no directory {output.parent}: make it, or name another with -o"
+        )
+    return output
+
+
+def _latest_unfinished(name: str) -> Path:
+    """The directory of the last run of protocol `name`, which was cut short."""
     stems = sorted(PARENT.glob(f"{name}-[0-9]*"), reverse=True) if PARENT.is_dir() else []
     # copies that were made again are kept beside it, with a number behind this
-    stems = [stem for stem in stems if "~" not in stem.name]
-    for directory in stems:
+    for directory in (stem for stem in stems if "~" not in stem.name):
         metas = [directory / recording.META, *directory.glob(f"*/{recording.META}")]
         recordings = [recording.Recording.open(meta.parent) for meta in metas if meta.exists()]
         if all(r.meta.protocol.name == name for r in recordings):
-            is_whole = recordings and all(r.meta.status == "finished" for r in recordings)
-            return None if is_whole else directory
-    return None
+            if recordings and all(r.meta.status == "finished" for r in recordings):
+                break
+            return directory
+    raise errors.UsageError(
+        f"--resume: the last run of {name} in {PARENT} is finished, or there is none: name the "
+        "directory of the one that was cut short with -o"
+    )

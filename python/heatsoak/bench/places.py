@@ -81,22 +81,47 @@ def _name(cell: Conditions, matrix: Matrix | None) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "_", "_".join(words)) or "run"
 
 
-def plan_of(
-    part: DrivePart,
-    roots: Roots,
-    slowed: Callable[[AssumedSpeeds], AssumedSpeeds] = lambda speeds: speeds,
-) -> RunPlan:
-    """Return what a run would take and write of one drive; nothing is touched.
+def plans_of(run: PlannedRun, roots: Roots) -> list[RunPlan]:
+    """Return what a run would take and write of each of its drives; nothing is touched."""
+    speeds = [speeds_of(part.place, roots) for part in run.parts]
+    if run.is_copy:
+        speeds = _as_slow(*speeds)
+    return [
+        _plan(part.protocol.steps, part, own, roots)
+        for part, own in zip(run.parts, speeds, strict=True)
+    ]
 
-    `slowed` says what is left of the drive's speeds where something else limits them.
-    """
-    place, protocol = part.place, part.protocol
-    size_bytes = place.size_bytes(protocol, roots)
-    speeds = slowed(speeds_of(place, roots))
-    steps = plan(protocol, size_bytes, speeds, traffic_on(size_bytes))
+
+def plan_of(run: PlannedRun, roots: Roots) -> RunPlan:
+    """Return the plan of a run's steps; of a copy, of both drives' as one."""
+    *_, plan = plans_of(run, roots)
+    if not run.is_copy:
+        return plan
+    return _plan([turn.step for turn in run.turns], run.parts[-1], plan.speeds, roots)
+
+
+def _plan(steps: Sequence[Step], part: DrivePart, speeds: AssumedSpeeds, roots: Roots) -> RunPlan:
+    place = part.place
+    size_bytes = place.size_bytes(part.protocol, roots)
+    made = plan(steps, size_bytes, speeds, traffic_on(size_bytes))
     if place.is_simulated:
-        return steps
-    return replace(steps, warm_up_s=warm_up_s(heats_on(protocol, part.conditions)))
+        return made
+    return replace(made, warm_up_s=warm_up_s(heats_on(part.protocol, part.conditions)))
+
+
+def _as_slow(source: AssumedSpeeds, destination: AssumedSpeeds) -> list[AssumedSpeeds]:
+    """Return the speeds of a copy's drives, neither of which is faster than the other."""
+    copied_mb_s = min(source.read_mb_s, destination.write_mb_s)
+    slower = " and ".join(dict.fromkeys([source.source, destination.source]))
+    return [
+        replace(
+            own,
+            read_mb_s=min(own.read_mb_s, copied_mb_s),
+            write_mb_s=min(own.write_mb_s, copied_mb_s),
+            source=slower if slower == own.source else f"the slower of: {slower}",
+        )
+        for own in (source, destination)
+    ]
 
 
 def speeds_of(place: Place, roots: Roots) -> AssumedSpeeds:
@@ -263,27 +288,6 @@ def _drive(place: Place, roots: Roots) -> DeviceInfo:
             "nothing to act on"
         )
     return info
-
-
-def leftovers() -> list[Note]:
-    """Return what killed runs have left changed on drives; no drive is asked."""
-    from heatsoak.target import hidden_sectors  # block devices are Linux's
-
-    return _each_once([*hctm.left(), *hidden_sectors.left()])
-
-
-def put_all_back(roots: Roots) -> list[Note]:
-    """Put back what killed runs have left, on any drive; return what was done.
-
-    What is still left then is a note with ``data["is_left"]``.
-    """
-    from heatsoak.target import hidden_sectors  # as above
-
-    return _each_once([*hctm.put_back(roots), *hidden_sectors.put_back(roots)])
-
-
-def _each_once(notes: list[Note]) -> list[Note]:
-    return list({note.text: note for note in notes}.values())
 
 
 def wait_for_sanitize(

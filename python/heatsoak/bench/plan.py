@@ -3,9 +3,10 @@
 Pure data: nothing here touches a drive.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 
 from heatsoak import catalog
 from heatsoak.protocol import (
@@ -15,13 +16,13 @@ from heatsoak.protocol import (
     Protocol,
     Purge,
     Replay,
-    Role,
     Rounds,
     SingleStep,
     Step,
     Workload,
     WorkloadStep,
 )
+from heatsoak.recording import CopyPart
 from heatsoak.target import Note, Place, traces
 from heatsoak.units import MB
 
@@ -61,7 +62,7 @@ class DrivePart:
         protocol: what is recorded as its protocol; of a copy, that of its side.
         writes: whether anything is written to it.
         erase_id: the drive whose data may be destroyed, as the user named it.
-        role: of a copy, which side it is.
+        part_of_copy: of a copy, which side it is, and of which copy.
         notes: what is known of it before the first step.
     """
 
@@ -70,8 +71,12 @@ class DrivePart:
     conditions: Conditions
     writes: bool
     erase_id: str | None = None
-    role: Role | None = None
+    part_of_copy: CopyPart | None = None
     notes: tuple[Note, ...] = ()
+
+    def directory(self, of_run: Path) -> Path:
+        """Return where it is recorded, if its run is recorded into `of_run`."""
+        return of_run if self.part_of_copy is None else of_run / self.part_of_copy.role
 
 
 @dataclass(frozen=True)
@@ -82,13 +87,11 @@ class PlannedRun:
         name: a directory's name that is unique among the runs.
         parts: what each drive does: one, or a copy's source and destination.
         turns: the steps, in order.
-        shared_disk: the disk that both drives of a copy are on, where they are on one.
     """
 
     name: str
     parts: tuple[DrivePart, ...]
     turns: tuple[Turn, ...]
-    shared_disk: str | None = None
 
     @property
     def conditions(self) -> Conditions:
@@ -207,18 +210,18 @@ class RunPlan:
 
 
 def plan(
-    protocol: Protocol,
+    steps: Iterable[Step],
     target_bytes: int,
     speeds: AssumedSpeeds,
     traffic_of: TrafficOf = lambda _: None,
 ) -> RunPlan:
     """Return what each step takes on a target of `target_bytes` at `speeds`."""
-    used_bytes, steps = target_bytes, []
-    for step in protocol.steps:
-        steps.append(_step(step, used_bytes, speeds, traffic_of))
+    used_bytes, planned = target_bytes, []
+    for step in steps:
+        planned.append(_step(step, used_bytes, speeds, traffic_of))
         if step.kind == "purge" and not step.is_probe:
             used_bytes = min(step.capacity.of(target_bytes), target_bytes)
-    return RunPlan(tuple(steps), speeds, target_bytes)
+    return RunPlan(tuple(planned), speeds, target_bytes)
 
 
 def traffic_on(size_bytes: int) -> TrafficOf:
@@ -232,7 +235,7 @@ def typical_plan(protocol: Protocol) -> RunPlan:
     size_bytes = min(drive.user_bytes, protocol.file_size.of(drive.user_bytes))
     shapes = traffic_on(size_bytes)
     return plan(
-        protocol,
+        protocol.steps,
         size_bytes,
         rated_speeds(drive),
         lambda step: shapes(step) if traces.is_shape(step) else None,

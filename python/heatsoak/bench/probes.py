@@ -7,8 +7,9 @@ from typing import Literal
 import polars as pl
 
 from heatsoak.analysis.falls import Drop
+from heatsoak.analysis.falls.find import MIN_S
 from heatsoak.analysis.view import drops_of
-from heatsoak.protocol import Step
+from heatsoak.protocol import Step, WorkloadStep
 from heatsoak.words import duration_text, listed, percent_text
 
 #: What a drop is seen in.
@@ -75,7 +76,8 @@ class Prober:
         self, steps: Iterable[Step], *, can_purge: bool, warn: Callable[[str], None]
     ) -> None:
         """Take the steps in order; `can_purge` says whether a purge can be known to be one."""
-        self._asked = {name for step in steps for name in step.only_if_drop_in}
+        self._steps = {step.name: step for step in steps}
+        self._asked = {name for step in self._steps.values() for name in step.only_if_drop_in}
         self._can_purge = can_purge
         self._warn = warn
         self._outcomes: dict[str, _Outcome] = {}
@@ -91,6 +93,19 @@ class Prober:
             self._was_done[step.name] = False
             self._outcomes[step.name] = _Outcome("skipped")
         return decision
+
+    def is_due(self, step: Step) -> bool:
+        """Whether a step that comes later is taken, by what is known so far."""
+        if step.purges and not self._can_purge:
+            return False
+        if (name := step.only_after) is not None:
+            is_done = (
+                self._was_done[name] if name in self._was_done else self.is_due(self._steps[name])
+            )
+            if not is_done:
+                return False
+        outcomes = (self._outcomes.get(name) for name in step.only_if_drop_in)
+        return not step.only_if_drop_in or any(one is not None and one.drop for one in outcomes)
 
     def begin(self, step: Step) -> None:
         """A step begins."""
@@ -149,6 +164,9 @@ class Prober:
             return Decision(False, "a file cannot be purged for certain, only a whole drive can")
         if step.only_after is not None and not self._was_done.get(step.only_after, False):
             return Decision(False, f"'{step.only_after}' was not done")
+        runtime_s = step.runtime_s if isinstance(step, WorkloadStep) else None
+        if runtime_s is not None and runtime_s < MIN_S:
+            return Decision(False, f"{duration_text(runtime_s)} are too short to judge")
         if not step.only_if_drop_in:
             return Decision(True, f"'{step.only_after}' was done")
         return self._look_for_drop(step.only_if_drop_in)

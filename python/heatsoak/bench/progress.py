@@ -4,7 +4,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Self
 
@@ -43,6 +43,9 @@ class Observer:
     def on_probe(self, step: Step, reason: str) -> None:
         """The step that has begun is a probe, taken for `reason`."""
 
+    def on_due(self, names: Collection[str]) -> None:
+        """What was seen so far makes probes due: these are taken later."""
+
     def on_skip(self, index: int, step: Step, reason: str) -> None:
         """A step is skipped for `reason`."""
 
@@ -59,15 +62,17 @@ class Observer:
         """Something worth a line was seen."""
 
 
-def _expected_s(steps: Sequence[StepPlan], slowness: float = 1.0) -> float:
-    """How long steps take, if no probe among them is needed.
+def _expected_s(
+    steps: Sequence[StepPlan], slowness: float = 1.0, due: Collection[str] = ()
+) -> float:
+    """How long steps take, if no other probes among them are needed than are `due`.
 
     `slowness` is how many times as long as planned loads take that move a number of bytes.
     """
     return sum(
         step.duration_s * (slowness if _is_of_bytes(step) else 1)
         for step in steps
-        if not step.step.is_probe
+        if not step.step.is_probe or step.step.name in due
     )
 
 
@@ -93,6 +98,8 @@ class RunView(Observer):
         self.first_t_s: float | None = None
         #: The step of a round, where rounds are taken, and its round.
         self.inner: tuple[SingleStep, int] | None = None
+        #: The names of probes that are taken later, by what was seen so far.
+        self.due: Collection[str] = ()
         #: Why the step is taken, where it is a probe.
         self.because = ""
         #: How the case is warmed, before the first step.
@@ -135,6 +142,10 @@ class RunView(Observer):
         self.because = f"probe: {reason}{': ' if step.asks else ''}{step.asks}"
         if self.view.is_single:
             self.view.show_status(self.because)
+
+    @override
+    def on_due(self, names: Collection[str]) -> None:
+        self.due = names
 
     @override
     def on_skip(self, index: int, step: Step, reason: str) -> None:
@@ -185,7 +196,8 @@ class RunView(Observer):
                 self.slowness = passed_s * planned.moved_bytes / (1e6 * moved_mb * here_s)
                 here_s *= self.slowness
             here_s -= passed_s
-        return max(0.0, here_s) + _expected_s(self.plan.steps[self.started :], self.slowness)
+        left = self.plan.steps[self.started :]
+        return max(0.0, here_s) + _expected_s(left, self.slowness, self.due)
 
     def describe_step(self) -> str:
         """Return which step it is in a few words."""

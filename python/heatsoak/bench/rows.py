@@ -215,7 +215,7 @@ def planned_row(
         endurance_pct=100 * plan.written_bytes / endurance_bytes,
         speeds_source=plan.speeds.source,
         simulation_s=simulation_s(part, plan),
-        warnings=[] if in_memory is None else [in_memory.text],
+        warnings=[note.text for note in [*part.notes, *([in_memory] if in_memory else [])]],
         steps=[_planned_step(step) for step in plan.steps],
     )
 

@@ -1,15 +1,16 @@
-"""One command's runs: planned (what runs where, what is set meanwhile), then executed.
+"""One command's runs, each of them planned, claimed, taken and closed.
 
-:func:`plan_session` checks and plans, :meth:`Session.record` makes all runs, and
-:meth:`Session.execute` makes one: guard, settings, sensors, conductor.
+:func:`plan_session` checks and plans; it only reads. :meth:`Session.record` makes all runs, for
+each of which :meth:`Session.claimed` has the guard look, sets what was asked for and finds the
+sensors; :meth:`heatsoak.bench.conductor.Conductor.run` takes the steps and ends the recordings, and
+leaving `claimed` puts everything back.
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from uuid import uuid4
 
 from heatsoak import errors, writing
 from heatsoak.bench import by_hand, copying, directories, progress
@@ -19,6 +20,7 @@ from heatsoak.bench.heating import Heaters, HeatSource
 from heatsoak.bench.places import (
     check_thresholds,
     plan_of,
+    plans_of,
     require_thresholds,
     runs_of,
     sensors_at,
@@ -31,7 +33,7 @@ from heatsoak.bench.recorder import Side
 from heatsoak.bench.resume import Past, require_same_run
 from heatsoak.bench.rows import PlannedRow, planned_row
 from heatsoak.protocol import Conditions, Protocol
-from heatsoak.recording import META, CopyPart, Recording
+from heatsoak.recording import META, Recording
 from heatsoak.recording.meta import RAW
 from heatsoak.sensor import Roots, hwmon
 from heatsoak.target import Note, Place, Target, hctm
@@ -213,15 +215,11 @@ class Session:
         rows: list[PlannedRow] = []
         before: Conditions | None = None
         for run in self.runs:
-            if run.is_copy:
-                both = zip(run.parts, copying.plans_of_copy(run, self.roots), strict=True)
-                rows += [planned_row(part, plan, self.roots) for part, plan in both]
-                continue
-            (part,) = run.parts
-            plan = plan_of(part, self.roots)
             heat = [] if self.is_simulated else self.heaters.preview(run.conditions)
             set_up = by_hand.changed(run.conditions, before, self.axes_by_hand)
-            rows.append(planned_row(part, plan, self.roots, set_up, heat))
+            plans = plans_of(run, self.roots)
+            for part, plan in zip(run.parts, plans, strict=True):
+                rows.append(planned_row(part, plan, self.roots, set_up, heat))
             before = run.conditions
         return rows
 
@@ -261,10 +259,9 @@ class Session:
                 for wanted in {self.options.thresholds.in_run(run.conditions) for run in todo}:
                     check_thresholds(self.place, wanted, self.roots)
             when_held()
-            plans = {run.name: self._plan_of(run) for run in todo}
-            with progress.make_view(
-                list(plans.values()), self.protocol.title or self.protocol.name
-            ) as view:
+            plans = {run.name: plan_of(run, self.roots) for run in todo}
+            title = self.protocol.title or self.protocol.name
+            with progress.make_view(list(plans.values()), title) as view:
                 self._held_back = view.held_back
                 if len(self.runs) > 1:
                     results = self._record_several(todo, directory, view, plans, workers)
@@ -272,46 +269,59 @@ class Session:
                     results = []
                     for run in todo:
                         shown = view.begin_run(plans[run.name], "")
-                        results.append(self.execute(run, directory, shown))
+                        with self.claimed(run, directory, shown) as conductor:
+                            results.append(conductor.run(self._heat_of(run, directory)))
         made = dict(zip((run.name for run in todo), results, strict=True))
         return self._whole([done.get(run.name, made.get(run.name)) for run in self.runs], directory)
 
-    def execute(
+    @contextmanager
+    def claimed(
         self, run: PlannedRun, directory: Path, observer: progress.Observer
-    ) -> list[Recording]:
-        """Make one run's recording, or a copy's two, in `directory`; resume what was started there.
+    ) -> Iterator[Conductor]:
+        """Claim a run's drives, and yield what takes its steps; what was set is put back after it.
 
         The guard comes first: no setting, no sensor and no earlier recording is touched before it.
+        What was started in `directory` is resumed; of a copy it is set aside.
         """
         started = _started(run, directory)
         past = None if run.is_copy or started[0] is None else Past(started[0])
         with ExitStack() as stack:
             targets = self._targets(run, directory, past, stack)
-            _require_same(run, targets, started, past)
-            opened = _opened(run, targets)
+            for part, target, begun in zip(run.parts, targets, started, strict=True):
+                if past is not None:
+                    past.require_same(part.protocol, part.conditions, target.identity)
+                elif begun is not None:
+                    require_same_run(begun, part.protocol, part.conditions, target.identity)
+            both = list(zip(run.parts, targets, strict=True))
+            # a copy's destination is opened first: it is what could be refused
+            opened = [target.open(part.writes) for part, target in reversed(both)][::-1]
             if run.is_copy and any(started):
                 aside = directories.set_aside(directory)
                 opened = [[aside, *notes] for notes in opened]
             if past is None or run.is_simulated:
                 # a simulated drive went with its process, and does the same again from the start
                 past = None
-                for own in _directories(run, directory):
-                    directories.clear(own)
-            sides = self._sides(run, directory, opened, stack)
-            conductor = Conductor(run.turns, drives_of(targets), sides, observer, past)
-            return conductor.run(self.protocol.notes, self._heat_of(run, directory))
+                for part in run.parts:
+                    directories.clear(part.directory(directory))
+            sides = [
+                self._side(part, part.directory(directory), notes, stack)
+                for part, notes in zip(run.parts, opened, strict=True)
+            ]
+            yield Conductor(
+                run.turns, drives_of(targets), sides, observer, past, self.protocol.notes
+            )
 
     def _targets(
         self, run: PlannedRun, directory: Path, past: Past | None, stack: ExitStack
     ) -> list[Target]:
         """What a run loads, not yet open; `stack` closes it."""
         targets = []
-        for part, own in zip(run.parts, _directories(run, directory), strict=True):
+        for part in run.parts:
             target = part.place.target(
                 part.protocol,
                 erase_id=part.erase_id,
                 roots=self.roots,
-                raw_dir=own / RAW,
+                raw_dir=part.directory(directory) / RAW,
                 start_s=0.0 if past is None else past.start_s,
                 file_bytes=None if past is None else past.file_bytes,
                 thresholds=self.options.thresholds.in_run(run.conditions),
@@ -320,24 +330,21 @@ class Session:
             targets.append(target)
         return targets
 
-    def _sides(
-        self, run: PlannedRun, directory: Path, opened: list[list[Note]], stack: ExitStack
-    ) -> list[Side]:
-        """Set what was asked for, find the sensors, and return what is recorded of each drive.
+    def _side(
+        self, part: DrivePart, directory: Path, opened: Sequence[Note], stack: ExitStack
+    ) -> Side:
+        """Set what was asked for, find the sensors, and return what is recorded of a drive.
 
         `stack` puts back and closes.
         """
-        options, sides, copy_id = self.options, [], uuid4().hex
-        for part, own, notes in zip(run.parts, _directories(run, directory), opened, strict=True):
-            wanted = options.thresholds.in_run(run.conditions)
-            settings = stack.enter_context(settings_for_run(part.place, wanted, self.roots))
-            sensors, more = stack.enter_context(
-                sensors_at(part.place, own, self.roots, options.power_sensor, options.sensors)
-            )
-            known = [*settings, *notes, *more, *part.notes]
-            of_copy = _part_of_copy(run, part, copy_id)
-            sides.append(Side(part.protocol, part.conditions, own, sensors, known, of_copy))
-        return sides
+        options = self.options
+        wanted = options.thresholds.in_run(part.conditions)
+        settings = stack.enter_context(settings_for_run(part.place, wanted, self.roots))
+        sensors, more = stack.enter_context(
+            sensors_at(part.place, directory, self.roots, options.power_sensor, options.sensors)
+        )
+        known = [*settings, *opened, *more, *part.notes]
+        return Side(part.protocol, part.conditions, directory, sensors, known, part.part_of_copy)
 
     def _heat_of(self, run: PlannedRun, directory: Path) -> list[HeatSource]:
         """What heats a run; raises UsageError where that cannot be commanded here."""
@@ -361,11 +368,6 @@ class Session:
                 found[run.name] = finished
         return found
 
-    def _plan_of(self, run: PlannedRun) -> RunPlan:
-        if run.is_copy:
-            return copying.plan_of_both(self.protocol, run, self.roots)
-        return plan_of(run.parts[0], self.roots)
-
     def _record_several(
         self,
         runs: Sequence[PlannedRun],
@@ -380,7 +382,9 @@ class Session:
             seen = view.begin_run(plans[run.name], run.name)
             fleet.stop_with(seen)
             try:
-                made = self.execute(run, directory / run.name, seen)
+                own = directory / run.name
+                with self.claimed(run, own, seen) as conductor:
+                    made = conductor.run(self._heat_of(run, own))
             except BaseException:
                 seen.end(failed=True)
                 raise
@@ -430,43 +434,8 @@ class Session:
         raise type(error)(f"{name} failed: {error}{also}; {kept}{look}")
 
 
-def _directories(run: PlannedRun, directory: Path) -> list[Path]:
-    """Where each drive of a run is recorded."""
-    return [directory if part.role is None else directory / part.role for part in run.parts]
-
-
 def _started(run: PlannedRun, directory: Path) -> list[Recording | None]:
     """What was recorded of a run already, for each of its drives."""
     if run.is_copy:
         directories.require_copy(directory)
-    return [directories.started_in(own) for own in _directories(run, directory)]
-
-
-def _require_same(
-    run: PlannedRun,
-    targets: Sequence[Target],
-    started: Sequence[Recording | None],
-    past: Past | None,
-) -> None:
-    """Raise UsageError where what was started is of another protocol, drive or conditions."""
-    for part, target, recording in zip(run.parts, targets, started, strict=True):
-        if past is not None:
-            past.require_same(part.protocol, part.conditions, target.identity)
-        elif recording is not None:
-            require_same_run(recording, part.protocol, part.conditions, target.identity)
-
-
-def _opened(run: PlannedRun, targets: Sequence[Target]) -> list[list[Note]]:
-    """Open the targets, a copy's destination first, and return what each has to say."""
-    both = list(zip(run.parts, targets, strict=True))
-    notes = [target.open(part.writes) for part, target in reversed(both)]
-    return list(reversed(notes))
-
-
-def _part_of_copy(run: PlannedRun, part: DrivePart, copy_id: str) -> CopyPart | None:
-    if part.role is None:
-        return None
-    (partner,) = (other.role for other in run.parts if other.role != part.role)
-    return CopyPart(
-        id=copy_id, role=part.role, partner=f"../{partner}", shared_disk=run.shared_disk
-    )
+    return [directories.started_in(part.directory(directory)) for part in run.parts]

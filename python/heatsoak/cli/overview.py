@@ -62,8 +62,8 @@ def drives_command(
     output_format: common.FormatOption = "text",
 ) -> int:
     # places and protocols need none of it
-    from heatsoak.bench.places import leftovers
     from heatsoak.bench.rows import likeness_row
+    from heatsoak.target import hctm
     from heatsoak.target.place import inventory, simulated
 
     if restore + known + (like is not None) > 1:
@@ -85,7 +85,7 @@ def drives_command(
     if known:
         return 0
     if system.IS_LINUX:
-        for note in leftovers():
+        for note in hctm.left():
             output.announce(note.text)
     else:
         output.announce("this machine's own drives are listed on Linux only")
@@ -94,11 +94,11 @@ def drives_command(
 
 def _restore(output_format: common.OutputFormat) -> int:
     """Restore the drives, and print what was done; an error's code if something is left."""
-    from heatsoak.bench.places import put_all_back
     from heatsoak.bench.rows import restored_rows
+    from heatsoak.target import hctm
 
     system.require_linux("--restore")
-    notes = put_all_back(Roots())
+    notes = hctm.put_back(Roots())
 
     def lines(rows: list[dict[str, object]], out: output.Console) -> None:
         for row in rows:

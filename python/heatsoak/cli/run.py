@@ -10,9 +10,7 @@ import typer
 
 from heatsoak import errors, words, writing
 from heatsoak.analysis import Findings, analyze
-from heatsoak.bench import directories
-from heatsoak.bench.by_hand import agrees_to_lose, is_attended
-from heatsoak.bench.places import leftovers
+from heatsoak.bench import by_hand, directories
 from heatsoak.bench.session import DriveOptions, Session, plan_session
 from heatsoak.cli import common, completion
 from heatsoak.cli.overview import length_text
@@ -22,8 +20,7 @@ from heatsoak.protocol import load
 from heatsoak.recording import Recording
 from heatsoak.report.findings import titled
 from heatsoak.report.page.matrix import print_matrix
-from heatsoak.target import parse_place
-from heatsoak.target.hctm import Thresholds
+from heatsoak.target import hctm, parse_place
 from heatsoak.units import parse_number
 
 if TYPE_CHECKING:
@@ -31,6 +28,8 @@ if TYPE_CHECKING:
 
 #: A plan of more steps than these is no longer read.
 _SHOWN_STEPS = 200
+#: What the runs of a matrix come to.
+_SUMS = ("duration_s", "duration_without_probes_s", "written_bytes")
 _DEMO_DRIVE = "samsung-950-pro-512"
 
 
@@ -96,20 +95,20 @@ def run_command(
         parse_place(to or on),
         wanted.load,
         copy_from=None if to is None else lambda: parse_place(on),
-        options=DriveOptions(power_sensor, sensors, Thresholds(tmt1_c, tmt2_c)),
+        options=DriveOptions(power_sensor, sensors, hctm.Thresholds(tmt1_c, tmt2_c)),
         tell=None if dry_run else announce,
         warn=announce,
     )
     session = planned(erase_id=erase) if dry_run else _agreed(planned, erase)
-    if not session.is_simulated:
-        for note in leftovers():
-            announce(note.text)
+    for note in () if session.is_simulated else hctm.left():
+        announce(note.text)
     if dry_run:
         common.show_rows(session.preview(), output_format, print_preview)
         return 0
-    name = session.protocol.name
-    output = output or (_unfinished(name) if resume else directories.default_directory(name))
-    recordings = session.record(output, resume=resume)
+    directory = directories.chosen(output, session.protocol.name, resume=resume)
+    if resume and output is None:
+        announce(f"resuming {directory}")
+    recordings = session.record(directory, resume=resume)
     findings = analyze(recordings)
     together = Path(os.path.commonpath([recording.path for recording in recordings]))
     common.show_findings(findings, recordings, output_format, evidence=evidence, paths=[together])
@@ -121,21 +120,9 @@ def _agreed(planned: Callable[..., Session], erase: str | None) -> Session:
     try:
         return planned(erase_id=erase)
     except errors.NotEmptyError as found:
-        if not is_attended() or not agrees_to_lose(found):
+        if not by_hand.is_attended() or not by_hand.agrees_to_lose(found):
             raise
         return planned(erase_id=found.erase)
-
-
-def _unfinished(name: str) -> Path:
-    """The directory of the last run of a protocol, which was cut short."""
-    unfinished = directories.latest_unfinished(name)
-    if unfinished is None:
-        raise errors.UsageError(
-            f"--resume: the last run of {name} in {directories.PARENT} is finished, or there is "
-            "none: name the directory of the one that was cut short with -o"
-        )
-    announce(f"resuming {unfinished}")
-    return unfinished
 
 
 def demo_command(
@@ -143,7 +130,12 @@ def demo_command(
 ) -> None:
     directory = output or free_path(Path("heatsoak-demo"))
     session = plan_session(parse_place(f"sim:{_DEMO_DRIVE}"), lambda: load("puget"))
-    recordings = session.record(directory)
+    try:
+        recordings = session.record(directory)
+    except errors.RunInterrupted as stopped:
+        # demo itself cannot be resumed
+        again = f"heatsoak run puget --on sim:{_DEMO_DRIVE} --resume -o {directory}"
+        raise errors.RunInterrupted(str(stopped).replace("--resume", again)) from None
     findings = analyze(recordings)
     document = findings.model_dump_json(indent=1)
     writing.write_output(directory / "findings.json", document + "\n", replace=True)
@@ -176,51 +168,76 @@ def _write_page(
 
 
 def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
-    """Print what ``--dry-run`` found for each run."""
-    for run in runs:
-        console.print(titled(f"{run['protocol']} on {run['target']}", run["conditions"]))
-        _print_surroundings(run, console)
-        table = table_of("Step", "", "Takes", "Writes", "", numbers=("Takes", "Writes"))
-        for step in run["steps"][:_SHOWN_STEPS]:
-            about = "" if step["is_bound"] else "about "
-            takes = f"{about}{words.duration_text(step['duration_s'])}"
-            writes = f"at most {words.size_text(step['written_bytes'])}"
-            table.add_row(
-                Text(step["step"]),
-                Text(step["workload"] or step["kind"]),
-                takes if step["is_known"] else "as its trace",
-                writes if step["written_bytes"] else "" if step["is_known"] else "as its trace",
-                Text(step["condition"] or ""),
-            )
-        console.print(table)
-        if (more := len(run["steps"]) - _SHOWN_STEPS) > 0:
-            console.print(f"and {more:,} steps more: --format json has them all")
-        usual = "the usual endurance of drives of this size"
-        rated = "its rated endurance" if run["endurance_is_rated"] else usual
-        console.print(
-            f"Takes {length_text(run)}; at most {words.size_text(run['written_bytes'])} written to "
-            f"{words.size_text(run['size_bytes'])}: {words.percent_text(run['endurance_pct'])} of "
-            f"{rated} ({words.size_text(run['endurance_bytes'])})."
-        )
-        if run["simulation_s"] is not None:
-            takes = words.duration_text(max(1.0, run["simulation_s"]))
-            console.print(f"Simulating it takes about {takes} at most, without probes.")
-        if run["unknown_steps"]:
-            names = ", ".join(f"'{name}'" for name in run["unknown_steps"])
-            console.print(
-                Text(f"not counted, since it depends on the trace: {names}", style="yellow")
-            )
-        console.print(Text(f"speeds: {run['speeds_source']}", style="dim"))
+    """Print what ``--dry-run`` found: each run, or a matrix's cells and once the steps of each."""
+    kinds = [(r["protocol"], r["target"], [step["step"] for step in r["steps"]]) for r in runs]
+    is_matrix = len(runs) > 1 and all(kind == kinds[0] for kind in kinds)
+    if is_matrix:
+        _print_cells(runs, console)
+    for run in runs[:1] if is_matrix else runs:
+        if not is_matrix:
+            console.print(titled(f"{run['protocol']} on {run['target']}", run["conditions"]))
+            if run["set_up"]:
+                console.print(Text(f"set up by hand: {by_hand.described(run['set_up'])}"))
+            _print_heat([run], console)
+        _print_run(run, console)
 
 
-def _print_surroundings(run: dict[str, Any], console: Console) -> None:
-    """Print what to know and to change by hand before a run, and what warms the case in it."""
+def _print_cells(runs: Sequence[dict[str, Any]], console: Console) -> None:
+    """Print the cells of a matrix, in the order in which they are run."""
+    total = {key: sum(run[key] for run in runs) for key in _SUMS}
+    takes = length_text({**total, "has_rounds": runs[0]["has_rounds"]})
+    what = f"{runs[0]['protocol']} on {runs[0]['target']}: {words.counted(len(runs), 'recording')}"
+    written = f"at most {words.size_text(total['written_bytes'])} written"
+    console.print(Text(f"{what}, {takes} in all; {written}", style="bold"))
+    labels = [run["conditions"] for run in runs]
+    keys = [key for key in labels[0] if any(own.get(key) != labels[0][key] for own in labels)]
+    by_hands = [by_hand.described(run["set_up"]) for run in runs]
+    table = table_of("", *keys, "By hand before it" if any(by_hands) else " ", numbers=("",))
+    for number, (own, hands) in enumerate(zip(labels, by_hands, strict=True), 1):
+        table.add_row(str(number), *(Text(str(own.get(key, ""))) for key in keys), Text(hands))
+    console.print(table)
+    _print_heat(runs, console)
+    console.print("Each of them:")
+
+
+def _print_heat(runs: Sequence[dict[str, Any]], console: Console) -> None:
+    """Print what warms the case in runs, once each."""
+    for heat, why_not in dict.fromkeys((h["heat"], h["why_not"]) for r in runs for h in r["heat"]):
+        console.print(Text(f"heat: {heat}"))
+        if why_not:
+            console.print(Text(f"not available: {why_not}", style="yellow"))
+
+
+def _print_run(run: dict[str, Any], console: Console) -> None:
+    """Print the steps of a run, and what they come to."""
     for warning in run["warnings"]:
         console.print(Text(warning, style="yellow"))
-    if run["set_up"]:
-        wanted = ", ".join(f"{key} = {value}" for key, value in run["set_up"].items())
-        console.print(Text(f"set up by hand: {wanted}"))
-    for heat in run["heat"]:
-        console.print(Text(f"heat: {heat['heat']}"))
-        if heat["why_not"]:
-            console.print(Text(f"not available: {heat['why_not']}", style="yellow"))
+    table = table_of("Step", "", "Takes", "Writes", "", numbers=("Takes", "Writes"))
+    for step in run["steps"][:_SHOWN_STEPS]:
+        about = "" if step["is_bound"] else "about "
+        takes = f"{about}{words.duration_text(step['duration_s'])}"
+        writes = f"at most {words.size_text(step['written_bytes'])}"
+        table.add_row(
+            Text(step["step"]),
+            Text(step["workload"] or step["kind"]),
+            takes if step["is_known"] else "as its trace",
+            writes if step["written_bytes"] else "" if step["is_known"] else "as its trace",
+            Text(step["condition"] or ""),
+        )
+    console.print(table)
+    if (more := len(run["steps"]) - _SHOWN_STEPS) > 0:
+        console.print(f"and {more:,} steps more: --format json has them all")
+    usual = "the usual endurance of drives of this size"
+    rated = "its rated endurance" if run["endurance_is_rated"] else usual
+    console.print(
+        f"Takes {length_text(run)}; at most {words.size_text(run['written_bytes'])} written to "
+        f"{words.size_text(run['size_bytes'])}: {words.percent_text(run['endurance_pct'])} of "
+        f"{rated} ({words.size_text(run['endurance_bytes'])})."
+    )
+    if run["simulation_s"] is not None:
+        takes = words.duration_text(max(1.0, run["simulation_s"]))
+        console.print(f"Simulating it takes about {takes} at most, without probes.")
+    if run["unknown_steps"]:
+        names = ", ".join(f"'{name}'" for name in run["unknown_steps"])
+        console.print(Text(f"not counted, since it depends on the trace: {names}", style="yellow"))
+    console.print(Text(f"speeds: {run['speeds_source']}", style="dim"))

@@ -19,9 +19,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 import heatsoak
+from heatsoak import protocol
 from heatsoak.errors import UsageError
 from heatsoak.exporter.names import file_name, unused
-from heatsoak.protocol import LoadStep, Observed
 from heatsoak.recording import Recording, grid
 from heatsoak.words import block_text
 
@@ -56,101 +56,65 @@ class _Rates:
     lat_max_us: _Array
 
 
-@dataclass(frozen=True)
-class _Load:
-    """A step's workload in fio's terms, as far as known, and what had to be assumed."""
-
-    name: str
-    rw: str
-    bs: int | None
-    iodepth: int
-    numjobs: int
-    rwmixread: int | None
-    notes: tuple[str, ...]
-
-    @property
-    def directory(self) -> PurePosixPath:
-        """Where bench-fio puts it."""
-        block = block_text(self.bs) if self.bs else "bs-unknown"
-        if self.rw in ("rw", "randrw"):
-            mix = "" if self.rwmixread is None else str(self.rwmixread)
-            return PurePosixPath(f"{self.rw}{mix}", block)
-        return PurePosixPath(block)
-
-    @property
-    def log_stem(self) -> str:
-        """The start of the logs' names, before the quantity."""
-        return f"{self.rw}-iodepth-{self.iodepth}-numjobs-{self.numjobs}"
-
-    @property
-    def json_name(self) -> str:
-        """The JSON document's name."""
-        return f"{self.rw}-{self.iodepth}-{self.numjobs}.json"
-
-    @property
-    def options(self) -> dict[str, str]:
-        """The job options as in fio's JSON."""
-        known = {
-            "name": self.name,
-            "rw": self.rw,
-            "bs": block_text(self.bs) if self.bs else "unknown",
-            "iodepth": str(self.iodepth),
-            "numjobs": str(self.numjobs),
-        }
-        mix = {} if self.rwmixread is None else {"rwmixread": str(self.rwmixread)}
-        return {**known, **mix}
-
-
 def fio_files(recording: Recording) -> Iterator[FioFile]:
     """Yield the files of one recording's steps; raises UsageError if no step has rates."""
     taken: set[str] = set()
-    steps: Sequence[LoadStep | Observed] = recording.meta.protocol.workload_steps
+    steps: Sequence[protocol.LoadStep | protocol.Observed] = recording.meta.protocol.workload_steps
     # judged steps first, so that they get the plain names
     for step in sorted(steps, key=lambda step: not step.is_judged):
-        load = _load(step)
-        sides, notes = _sides(recording, step, load)
+        load, notes = _known_of(step)
+        sides = _sides(recording, step, notes)
         if not sides:
             continue
-        directory = load.directory
-        if f"{directory / load.log_stem}".casefold() in taken:
+        directory = _directory(load)
+        stem = f"{load.rw}-iodepth-{load.iodepth}-numjobs-{load.numjobs}"
+        if f"{directory / stem}".casefold() in taken:
             name = unused(f"{directory.name}-{file_name(step.name)}", taken)
             directory = directory.with_name(name)
             taken.add(name)
-        taken.add(f"{directory / load.log_stem}".casefold())
-        yield from _logs(directory, load, sides)
+        taken.add(f"{directory / stem}".casefold())
+        yield from _logs(directory / stem, sides)
         document = _document(recording, load, sides, notes)
         text = json.dumps(document, indent=2) + "\n"
-        yield FioFile(directory / load.json_name, [text], 1, notes)
+        name = f"{load.rw}-{load.iodepth}-{load.numjobs}.json"
+        yield FioFile(directory / name, [text], 1, tuple(notes))
     if not taken:
         raise UsageError(f"{recording.path}: no step has rates that fio-plot could draw")
 
 
-def _load(step: LoadStep | Observed) -> _Load:
-    notes = []
-    if step.rw is None:
-        rw = {(True, False): "read", (False, True): "write"}.get((step.reads, step.writes), "rw")
+def _known_of(step: protocol.LoadStep | protocol.Observed) -> tuple[protocol.Observed, list[str]]:
+    """Return a step's load in fio's words, and what had to be assumed for that."""
+    notes, rw = [], step.rw
+    if rw is None:
+        rw = protocol.rw_of(reads=step.reads, writes=step.writes)
         notes.append(f"access pattern not known: written as {rw}")
-    else:
-        rw = step.rw
+    known: dict[str, Any] = {"bs": step.bs, "rwmixread": step.rwmixread}
     for name in ("iodepth", "numjobs"):
+        known[name] = getattr(step, name) or 1
         if getattr(step, name) is None:
             notes.append(f"{name} not known: written as 1")
-    return _Load(
-        step.name, rw, step.bs, step.iodepth or 1, step.numjobs or 1, step.rwmixread, tuple(notes)
-    )
+    return protocol.Observed(name=step.name, rw=rw, **known), notes
+
+
+def _directory(load: protocol.Observed) -> PurePosixPath:
+    """Where bench-fio puts it."""
+    block = block_text(load.bs) if load.bs else "bs-unknown"
+    if not load.is_mixed:
+        return PurePosixPath(block)
+    mix = "" if load.rwmixread is None else str(load.rwmixread)
+    return PurePosixPath(f"{load.rw}{mix}", block)
 
 
 def _sides(
-    recording: Recording, step: LoadStep | Observed, load: _Load
-) -> tuple[dict[str, _Rates], tuple[str, ...]]:
-    """Return the rates of each direction that has any, and what was assumed."""
+    recording: Recording, step: protocol.LoadStep | protocol.Observed, notes: list[str]
+) -> dict[str, _Rates]:
+    """Return the rates of each direction that has any; `notes` get what is assumed."""
     columns = ["t_s", "step", "interval_s"]
     columns += [f"{s}{c}" for s in ("read_", "write_", "") for c in ("bw_mb_s", "iops", "lat_us")]
     columns += ["read_lat_max_us", "write_lat_max_us"]
     rows = recording.scan(columns).filter(pl.col("step") == step.name).collect()
-    notes = list(load.notes)
-    found = {side: rates for side in _SIDES if (rates := _rates(rows, f"{side}_", load.bs))}
-    whole = _rates(rows, "", load.bs)
+    found = {side: rates for side in _SIDES if (rates := _rates(rows, f"{side}_", step.bs))}
+    whole = _rates(rows, "", step.bs)
     if whole is not None and not found:
         side = "read" if step.reads else "write"
         if step.reads and step.writes:
@@ -163,7 +127,7 @@ def _sides(
     }
     if found and all(np.isnan(rates.values["lat"]).all() for rates in found.values()):
         notes.append("latency not known: 0 in the JSON")
-    return found, tuple(notes)
+    return found
 
 
 def _rates(rows: pl.DataFrame, prefix: str, bs: int | None) -> _Rates | None:
@@ -191,7 +155,7 @@ def _rates(rows: pl.DataFrame, prefix: str, bs: int | None) -> _Rates | None:
     )
 
 
-def _logs(directory: PurePosixPath, load: _Load, sides: Mapping[str, _Rates]) -> Iterator[FioFile]:
+def _logs(stem: PurePosixPath, sides: Mapping[str, _Rates]) -> Iterator[FioFile]:
     for log in _LOGS:
         frames = []
         for ddir, side in enumerate(_SIDES):
@@ -201,7 +165,7 @@ def _logs(directory: PurePosixPath, load: _Load, sides: Mapping[str, _Rates]) ->
         if not frames:
             continue
         rows = pl.concat(frames).sort("ms", "ddir", maintain_order=True)
-        place = directory / f"{load.log_stem}_{log}.1.log"
+        place = stem.with_name(f"{stem.name}_{log}.1.log")
         yield FioFile(place, _lines(rows), rows.height)
 
 
@@ -230,14 +194,17 @@ def _pieces(rates: _Rates, log: str) -> tuple[NDArray[np.int64], NDArray[np.int6
 
 
 def _document(
-    recording: Recording, load: _Load, sides: Mapping[str, _Rates], notes: tuple[str, ...]
+    recording: Recording, load: protocol.Observed, sides: Mapping[str, _Rates], notes: list[str]
 ) -> dict[str, Any]:
     meta = recording.meta
+    keys = ("name", "rw", "bs", "iodepth", "numjobs", "rwmixread")
+    options = {key: getattr(load, key) for key in keys}
+    options["bs"] = block_text(load.bs) if load.bs else "unknown"
     job = {
         "jobname": load.name,
         "groupid": 0,
         "error": 0,
-        "job options": load.options,
+        "job options": {key: str(value) for key, value in options.items() if value is not None},
         "read": _summary(sides.get("read")),
         "write": _summary(sides.get("write")),
         "trim": _summary(None),
@@ -256,7 +223,7 @@ def _document(
             "conditions": meta.conditions,
             "protocol": meta.protocol.name,
             "started_unix_s": meta.started_unix_s,
-            "assumed": list(notes),
+            "assumed": notes,
         },
     }
 

@@ -31,7 +31,7 @@ from heatsoak.protocol.steps import (
     Spare,
     WorkloadStep,
 )
-from heatsoak.protocol.workload import Workload
+from heatsoak.protocol.workload import Load, Workload, rw_of
 
 __all__ = [
     "FILL",
@@ -44,6 +44,7 @@ __all__ = [
     "Copy",
     "Heat",
     "Label",
+    "Load",
     "LoadStep",
     "Matrix",
     "Observation",
@@ -70,5 +71,6 @@ __all__ = [
     "label_text",
     "load",
     "read_labels",
+    "rw_of",
     "scaled",
 ]

@@ -127,9 +127,11 @@ def short(key: str, value: Label) -> str:
         return said(value)
     if value is True:
         return plain(key)
-    if value is False or str(value).casefold() in _ABSENT:
-        return f"no {plain(key)}"
-    return _with_unit(key, value)
+    return f"no {plain(key)}" if _is_absent(key, value) else _with_unit(key, value)
+
+
+def _is_absent(key: str, value: Label) -> bool:
+    return key != "gpus" and (value is False or str(value).casefold() in _ABSENT)
 
 
 def _with_unit(key: str, value: Label) -> str:
@@ -151,18 +153,12 @@ def _phrase(key: str, conditions: Mapping[str, Label]) -> str:
     match key:
         case "slot":
             return _PLACES.get(str(value), f"in the {said(value)} slot")
-        case "gpus":
-            return f"with {cards(value)}"
         case "gpu_load":
             words = {"loaded": "under load", "idle": "idle"}
             return words.get(str(value), f"with cards {said(value)}")
         case "drive" | "enclosure":
             return f"in {said(value)}"
-    if value is True:
-        return f"with {plain(key)}"
-    if value is False or str(value).casefold() in _ABSENT:
-        return f"without {plain(key)}"
-    return f"with {_with_unit(key, value)}"
+    return f"without {plain(key)}" if _is_absent(key, value) else f"with {short(key, value)}"
 
 
 def cards(value: Label) -> str:

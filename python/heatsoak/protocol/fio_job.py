@@ -25,6 +25,7 @@ from heatsoak import errors
 from heatsoak.protocol import workload
 from heatsoak.protocol.model import Protocol
 from heatsoak.protocol.steps import WorkloadStep
+from heatsoak.toml import toml_text
 from heatsoak.units import Size, parse_seconds
 from heatsoak.words import duration_text, listed
 
@@ -161,13 +162,7 @@ def parse_job_file(path: Path) -> Protocol:
     Its notes say what was ignored, or read otherwise than fio would. Raises UsageError, naming
     file, section and option, for anything that is wrong.
     """
-    try:
-        text = path.read_text("utf-8-sig")
-    except OSError as error:
-        raise errors.UsageError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise errors.UsageError(f"{path}: is not a text file in UTF-8") from error
-    return _Reader(path).read(text)
+    return _Reader(path).read(toml_text(path))
 
 
 class _Reader:

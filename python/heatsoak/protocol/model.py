@@ -25,7 +25,7 @@ from heatsoak.protocol.steps import (
     with_kind,
 )
 from heatsoak.units import Size, parse_seconds
-from heatsoak.words import block_text, duration_text, percent_text
+from heatsoak.words import duration_text, percent_text
 
 #: How long a warm-up takes at most that ends once temperatures are steady.
 MAX_WARM_UP_S = 3600.0
@@ -55,9 +55,7 @@ class Heat(workload.StrictModel):
     warm_up: Annotated[float | Literal["steady"], BeforeValidator(_warm_up)] = Field(
         0.0, validation_alias=AliasChoices("warm_up", "warm_up_s")
     )
-    at_most_s: workload.Seconds | None = Field(
-        None, gt=0, validation_alias=AliasChoices("at_most", "at_most_s")
-    )
+    at_most_s: workload.Seconds | None = Field(None, gt=0)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -184,9 +182,7 @@ class ScoreRule(workload.StrictModel):
     metric: Metric
     statistic: Statistic = "mean"
     steps: Annotated[tuple[str, ...], BeforeValidator(as_list)] = Field(min_length=1)
-    last_s: workload.Seconds | None = Field(
-        None, gt=0, validation_alias=AliasChoices("last", "last_s")
-    )
+    last_s: workload.Seconds | None = Field(None, gt=0)
     while_busy: bool = False
     definition: str = Field(min_length=1, max_length=400)
 
@@ -295,18 +291,14 @@ class Protocol(workload.StrictModel):
             if before is not None and (before.is_judged or not is_of_judged):
                 continue
             known = [one.name for one in earlier.values() if one.is_judged or not is_of_judged]
-            says = f"{key} names '{name}'"
             if before is not None:
-                return (
-                    f"{says}, which is a {before.kind} and not judged: name a workload "
-                    f"before it{_list(known)}"
-                )
-            if any(name == other.name for other in self.steps):
-                return f"{says}, which does not come before it: name an earlier step{_list(known)}"
-            return (
-                f"{says}, and there is no such step{suggestion(name, known)}: "
-                f"name an earlier one{_list(known)}"
-            )
+                wrong = f"which is a {before.kind} and not judged: name a workload before it"
+            elif any(name == other.name for other in self.steps):
+                wrong = "which does not come before it: name an earlier step"
+            else:
+                near = suggestion(name, known)
+                wrong = f"and there is no such step{near}: name an earlier one"
+            return f"{key} names '{name}', {wrong}{_list(known)}"
         return None
 
     def _parts(self) -> Iterator[SingleStep | Copy]:
@@ -350,15 +342,12 @@ class Protocol(workload.StrictModel):
         return [{**self.conditions, **cell} for cell in self.matrix.cells()]
 
 
-class Observed(workload.StrictModel):
+class Observed(workload.Load):
     """A load that another tool made, as far as a log describes it; it cannot be run again.
 
     Attributes:
         reads: whether it read; True where the log does not say.
         writes: whether it wrote; True where the log does not say.
-        rw: the access pattern, if known.
-        bs: bytes of one I/O, if known and only one.
-        iodepth: I/Os in flight, if known.
         about: the log's own words for it.
         watched: whether it is a stretch of what a logger saw, which need not have asked for the
             same throughout.
@@ -376,11 +365,6 @@ class Observed(workload.StrictModel):
     name: str = Field(min_length=1, max_length=200)
     reads: bool = True
     writes: bool = True
-    rw: workload.RW | None = None
-    bs: int | None = Field(None, ge=1)
-    iodepth: int | None = Field(None, ge=1)
-    numjobs: int | None = Field(None, ge=1)
-    rwmixread: int | None = Field(None, ge=0, le=100)
     about: str = Field("", max_length=1000)
     watched: bool = False
     idle: bool = False
@@ -390,32 +374,16 @@ class Observed(workload.StrictModel):
         """Whether there is anything to judge."""
         return not self.idle
 
-    @property
-    def block_sizes(self) -> tuple[int, ...]:
-        """Bytes of one I/O, if known."""
-        return () if self.bs is None else (self.bs,)
-
     def mention(self) -> str:
         """Return how a sentence about several steps names it."""
         return f"'{self.name}'"
 
     def describe(self) -> str:
-        """Return what is known of it in a few words: ``"random write, 4k, QD32"``."""
-        share = f", {percent_text(self.rwmixread)} reads" if self.rwmixread is not None else ""
-        if self.rw is not None:
-            kind = "random" if self.rw.startswith("rand") else "sequential"
-            what = {"read": "read", "write": "write"}.get(
-                self.rw.removeprefix("rand"), f"mix{share}"
-            )
-            words = [f"{kind} {what}"]
-        elif self.reads != self.writes:
-            words = ["reads" if self.reads else "writes"]
-        else:
-            words = [] if self.about else ["load not described"]
-        words += [block_text(self.bs)] if self.bs else []
-        words += [f"QD{self.iodepth}"] if self.iodepth else []
-        words += [f"{self.numjobs} jobs"] if (self.numjobs or 1) > 1 else []
-        return ", ".join([*words, *([self.about] if self.about else [])])
+        """Return what is known of it in a few words, with the log's own."""
+        ways = {(True, False): "reads", (False, True): "writes"}
+        other = "" if self.about else "load not described"
+        way = "" if self.rw else ways.get((self.reads, self.writes), other)
+        return ", ".join(text for text in (way, super().describe(), self.about) if text)
 
 
 class Observation(workload.StrictModel):

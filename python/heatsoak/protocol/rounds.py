@@ -1,6 +1,6 @@
 """Steps that are taken again and again, and every kind of step that a protocol has."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice, product
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -65,7 +65,6 @@ class Rounds(BaseStep):
     """
 
     loads: ClassVar[bool] = True
-    settable: ClassVar[Mapping[str, str]] = {"at_most": "at_most"}
 
     kind: Literal["rounds"]
     name: str = Field("rounds", min_length=1, max_length=200)
@@ -149,14 +148,3 @@ Step = Annotated[
     WorkloadStep | Precondition | Replay | Copy | Pause | Purge | Rounds,
     Field(discriminator="kind"),
 ]
-
-#: The kinds of steps by what a protocol calls them.
-KINDS: Mapping[str, type[BaseStep]] = {
-    "workload": WorkloadStep,
-    "precondition": Precondition,
-    "replay": Replay,
-    "copy": Copy,
-    "pause": Pause,
-    "purge": Purge,
-    "rounds": Rounds,
-}

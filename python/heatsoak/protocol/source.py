@@ -16,8 +16,8 @@ from heatsoak.files import require_file
 from heatsoak.protocol import conditions, model
 from heatsoak.protocol.fio_job import parse_job_file
 from heatsoak.protocol.rounds import Rounds, Step
-from heatsoak.protocol.steps import WORKLOAD_KEYS, Copy, Pause, Replay, WorkloadStep
-from heatsoak.protocol.workload import TO_BE_RUN, Workload
+from heatsoak.protocol.steps import Copy, Pause, Replay, WorkloadStep
+from heatsoak.protocol.workload import TO_BE_RUN, Workload, settable
 from heatsoak.units import Size
 
 _BUNDLED = files("heatsoak.protocol") / "bundled"
@@ -222,10 +222,10 @@ def _apply(protocol: model.Protocol, key: str, value: str) -> model.Protocol:
         return _choose(protocol, protocol.matrix, key, value)
     if key in _PROTOCOL_KEYS:
         return _rebuilt(protocol, {key: value})
-    if key in WORKLOAD_KEYS:
-        if protocol.copies and key not in Copy.settable:
+    if key in settable(Workload):
+        if protocol.copies and key not in settable(Copy):
             raise UsageError(
-                f"--set {key}={value}: a copy has no '{key}': it has {', '.join(Copy.settable)}"
+                f"--set {key}={value}: a copy has no '{key}': it has {', '.join(settable(Copy))}"
             )
         return _changed(protocol, lambda step: step.kind in _CHANGED_BY_KEY, key, value)
     if key.startswith("conditions."):
@@ -240,7 +240,7 @@ def _apply(protocol: model.Protocol, key: str, value: str) -> model.Protocol:
         )
     axes = [] if protocol.matrix is None else list(protocol.matrix.axes)
     # a label may resemble a key, and a misspelt key should not become one
-    if near := suggestion(key, (*WORKLOAD_KEYS, *_PROTOCOL_KEYS, *axes), likeness=0.8):
+    if near := suggestion(key, (*settable(Workload), *_PROTOCOL_KEYS, *axes), likeness=0.8):
         raise _unknown(key, value, near)
     _check_label(key, value)
     return _labelled(protocol, key, value)
@@ -288,7 +288,7 @@ def _with_step(protocol: model.Protocol, name: str, key: str, value: str) -> mod
             f"--set {name}.{key}={value}: no step '{name}'{suggestion(name, names)}: "
             f"the steps are {', '.join(names)}"
         )
-    keys = [known for step in named for known in step.settable]
+    keys = [known for step in named for known in settable(type(step))]
     if key not in keys:
         raise UsageError(
             f"--set {name}.{key}={value}: no key '{key}'{suggestion(key, keys)} in the "
@@ -310,8 +310,9 @@ def _changed(
         fields = step.model_dump()
         if "steps" in fields:
             fields["steps"] = [fields_of(part) for part in step.parts]
-        if is_wanted(step) and key in step.settable:
-            fields[step.settable[key]] = value
+        field = settable(type(step)).get(key)
+        if field is not None and is_wanted(step):
+            fields[field] = value
         return fields
 
     return _rebuilt(protocol, {"steps": [fields_of(step) for step in protocol.steps]})

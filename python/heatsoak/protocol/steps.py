@@ -4,14 +4,13 @@ Nobody else needs to ask which kind a step is: whether it loads the drive, is ju
 needs two drives or has steps of its own are attributes of every kind (:class:`BaseStep`).
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 
-from pydantic import AliasChoices, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from heatsoak import words
-from heatsoak.protocol.workload import Bytes, Seconds, SizeOrShare, StrictModel, Workload
+from heatsoak.protocol.workload import Bytes, Load, Seconds, SizeOrShare, StrictModel, Workload
 from heatsoak.units import Size, parse_size
 
 #: How a drive can be made to erase everything.
@@ -62,7 +61,6 @@ class BaseStep(StrictModel):
         only_prepares: whether it only brings the drive into a state for the steps after it.
         purges: whether it erases the whole drive.
         needs_two_drives: whether it is taken by two drives at once.
-        settable: the keys that ``--set`` may change, and the field that each one is.
     """
 
     loads: ClassVar[bool] = False
@@ -70,7 +68,6 @@ class BaseStep(StrictModel):
     only_prepares: ClassVar[bool] = False
     purges: ClassVar[bool] = False
     needs_two_drives: ClassVar[bool] = False
-    settable: ClassVar[Mapping[str, str]] = {}
 
     if TYPE_CHECKING:  # a field of each kind, after those of its base in what is recorded
         name: str
@@ -146,26 +143,12 @@ class BaseStep(StrictModel):
         return f"'{self.name}'"
 
 
-def _same(*keys: str) -> dict[str, str]:
-    """Keys that are called like their fields."""
-    return {key: key for key in keys}
-
-
-WORKLOAD_KEYS: Mapping[str, str] = {
-    **_same("rw", "rwmixread", "bs", "iodepth", "numjobs", "span", "offset", "io_size"),
-    **_same("rate", "rate_iops"),
-    "size": "span",
-    "runtime": "runtime_s",
-    "buffer_compress_percentage": "compress_pct",
-}
-_ENDING_KEYS = {"end_after_drop": "end_after_drop_s"}
-
-
-class Loading(BaseStep, ABC):
+class Loading(BaseStep):
     """A step that loads the drive, is recorded, and, but for a precondition, judged.
 
     Attributes:
         end_after_drop_s: it ends early once its throughput was down for this long in all.
+        ends_with_its_data: whether it ends once all is transferred, so that its length is a result.
         is_replay: whether it issues recorded I/O again.
         is_observed: whether another tool made it, as :class:`~heatsoak.protocol.Observed`.
     """
@@ -176,38 +159,12 @@ class Loading(BaseStep, ABC):
     is_observed: ClassVar[bool] = False
 
     name: str = Field(min_length=1, max_length=200)
-    end_after_drop_s: Seconds | None = Field(
-        None, gt=0, validation_alias=AliasChoices("end_after_drop", "end_after_drop_s")
-    )
-
-    @property
-    @abstractmethod
-    def reads(self) -> bool:
-        """Whether it ever reads."""
-
-    @property
-    @abstractmethod
-    def writes(self) -> bool:
-        """Whether it ever writes."""
-
-    @property
-    @abstractmethod
-    def ends_with_its_data(self) -> bool:
-        """Whether it ends once all is transferred, so that its length is a result."""
-
-    @property
-    def changes_data(self) -> bool:
-        """Whether it writes, or anything that runs beside it."""
-        return self.writes
+    end_after_drop_s: Seconds | None = Field(None, gt=0)
 
     @property
     def may_end_early(self) -> bool:
         """Whether it ends once its throughput was down for some time."""
         return self.end_after_drop_s is not None
-
-    @abstractmethod
-    def describe(self) -> str:
-        """Return it in a few words."""
 
     def mention(self) -> str:
         """Return how a sentence about several steps names it."""
@@ -216,8 +173,6 @@ class Loading(BaseStep, ABC):
 
 class WorkloadStep(Workload, Loading):
     """A workload that is measured and judged."""
-
-    settable: ClassVar[Mapping[str, str]] = {**WORKLOAD_KEYS, **_ENDING_KEYS}
 
     kind: Literal["workload"] = "workload"
     beside: tuple[Workload, ...] = ()
@@ -236,11 +191,6 @@ class WorkloadStep(Workload, Loading):
     def ends_with_its_data(self) -> bool:
         """Whether it ends once all is transferred, so that its length is a result."""
         return self.runtime_s is None
-
-    @property
-    def block_sizes(self) -> tuple[int, ...]:
-        """Bytes of one I/O of each workload."""
-        return tuple(workload.bs for workload in self.workloads)
 
     def mention(self) -> str:
         """Return how a sentence about several steps names it, with its length."""
@@ -281,25 +231,19 @@ class Replay(Loading):
     # what is in a trace is known only once it was read: in doubt it does both
     reads: ClassVar[bool] = True
     writes: ClassVar[bool] = True
+    changes_data: ClassVar[bool] = True
     ends_with_its_data: ClassVar[bool] = True
     rw: ClassVar[None] = None
     bs: ClassVar[None] = None
     runtime_s: ClassVar[None] = None
     rwmixread: ClassVar[None] = None
     numjobs: ClassVar[int] = 1
-    settable: ClassVar[Mapping[str, str]] = {
-        **_same("trace", "scale", "seed", "iodepth", "damaged", "beyond"),
-        "idle_limit": "idle_limit_s",
-        **_ENDING_KEYS,
-    }
 
     kind: Literal["replay"]
     trace: str = Field(min_length=1, max_length=4096)
     scale: float = Field(1.0, gt=0, le=1)
     seed: int = Field(0, ge=0, lt=1 << 63)
-    idle_limit_s: Seconds = Field(
-        0.025, ge=0, validation_alias=AliasChoices("idle_limit", "idle_limit_s")
-    )
+    idle_limit_s: Seconds = Field(0.025, ge=0)
     iodepth: int = Field(32, ge=1, le=65536)
     damaged: Literal["error", "skip"] = "error"
     beyond: Literal["error", "skip", "wrap"] = "error"
@@ -318,16 +262,10 @@ class Pause(BaseStep):
     """
 
     only_prepares: ClassVar[bool] = True
-    settable: ClassVar[Mapping[str, str]] = {
-        "duration": "duration_s",
-        "until_temp_c": "until_temp_c",
-    }
 
     kind: Literal["pause"]
     name: str = Field("pause", min_length=1, max_length=200)
-    duration_s: Seconds = Field(
-        300.0, ge=0, validation_alias=AliasChoices("duration", "duration_s")
-    )
+    duration_s: Seconds = Field(300.0, ge=0)
     until_temp_c: float | None = Field(None, ge=-40, le=150)
 
     def mention(self) -> str:
@@ -345,24 +283,17 @@ class Purge(BaseStep):
         method: how a real drive is purged; ``auto`` takes the best way that it offers.
         capacity: how much of the target the steps after it use, up to the next purge; the rest
             stays purged, which is spare area to the drive.
-        spare: ``unwritten`` just leaves the rest alone, ``hpa`` has a SATA drive hide it as well.
+        spare: ``unwritten``; ``hpa`` is in older recordings, where a SATA drive hid the rest.
     """
 
     only_prepares: ClassVar[bool] = True
     purges: ClassVar[bool] = True
-    settable: ClassVar[Mapping[str, str]] = _same("method", "capacity", "spare")
 
     kind: Literal["purge"]
     name: str = Field("purge", min_length=1, max_length=200)
     method: PurgeMethod = "auto"
     capacity: SizeOrShare = Field(Size(percent=100.0), validate_default=False)
     spare: Spare = "unwritten"
-
-    @model_validator(mode="after")
-    def _check_spare(self) -> Self:
-        if self.spare == "hpa" and self.takes_all:
-            raise ValueError("spare = 'hpa' hides what is beyond the capacity: give one below 100%")
-        return self
 
     @property
     def takes_all(self) -> bool:
@@ -402,23 +333,15 @@ class Copy(BaseStep):
     loads: ClassVar[bool] = True
     is_judged: ClassVar[bool] = True
     needs_two_drives: ClassVar[bool] = True
-    settable: ClassVar[Mapping[str, str]] = {
-        "size": "size_bytes",
-        **_same("bs", "iodepth"),
-        "buffer": "buffer_bytes",
-    }
+    changes_data: ClassVar[bool] = True  # on the destination
 
     kind: Literal["copy"]
     name: str = Field("copy", min_length=1, max_length=200)
-    size_bytes: Annotated[int | None, BeforeValidator(_amount)] = Field(
-        None, validation_alias=AliasChoices("size", "size_bytes")
-    )
-    at_most_bytes: Annotated[int | None, BeforeValidator(_amount)] = Field(
-        None, validation_alias=AliasChoices("at_most", "at_most_bytes")
-    )
+    size_bytes: Annotated[int | None, BeforeValidator(_amount)] = None
+    at_most_bytes: Annotated[int | None, BeforeValidator(_amount)] = None
     bs: Bytes = Field(1 << 20, ge=4096)
     iodepth: int = Field(8, ge=1, le=65536)
-    buffer_bytes: Bytes = Field(64 << 20, validation_alias=AliasChoices("buffer", "buffer_bytes"))
+    buffer_bytes: Bytes = 64 << 20
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -433,11 +356,6 @@ class Copy(BaseStep):
         if self.buffer_bytes < self.bs:
             raise ValueError(f"buffer is {self.buffer_bytes} bytes, less than one I/O of {self.bs}")
         return self
-
-    @property
-    def changes_data(self) -> bool:
-        """Whether it changes what is on the drive: the destination."""
-        return True
 
     @property
     def block_sizes(self) -> tuple[int, ...]:
@@ -465,4 +383,4 @@ class Copy(BaseStep):
     def describe(self) -> str:
         """Return it in a few words: ``"copy of 200 GB, 1m, QD8"``."""
         amount = words.size_text(self.amount_bytes)
-        return f"copy of {amount}, {words.block_text(self.bs)}, QD{self.iodepth}"
+        return f"copy of {amount}, {Load(bs=self.bs, iodepth=self.iodepth).describe()}"

@@ -1,12 +1,15 @@
 """What a step asks of the drive, in fio's words, and the kinds of values that a protocol has."""
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Literal, Self
 
 from pydantic import (
     AliasChoices,
+    AliasGenerator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -19,6 +22,7 @@ from pydantic import (
 
 from heatsoak import units
 from heatsoak.errors import suggestion
+from heatsoak.toml import names_of
 from heatsoak.words import block_text, percent_text, said
 
 # The options that fio is given as the user wrote them, and the values that each may have. fio runs
@@ -153,6 +157,15 @@ SizeOrShare = Annotated[units.Size, BeforeValidator(units.Size.parse), PlainSeri
 
 RW = Literal["read", "write", "randread", "randwrite", "rw", "randrw"]
 _RW_SYNONYMS = {"readwrite": "rw"}
+_Pattern = Annotated[
+    RW, BeforeValidator(lambda v: _RW_SYNONYMS.get(v, v) if isinstance(v, str) else v)
+]
+
+
+def _keys_of(field: str) -> str | AliasChoices:
+    """A key may leave out the unit that its field ends in: ``runtime`` is `runtime_s`."""
+    plain = re.sub(r"_(?:s|bytes)$", "", field)
+    return field if plain == field else AliasChoices(plain, field)
 
 
 class StrictModel(BaseModel):
@@ -164,7 +177,28 @@ class StrictModel(BaseModel):
         populate_by_name=True,
         arbitrary_types_allowed=True,
         defer_build=True,
+        alias_generator=AliasGenerator(validation_alias=_keys_of),
     )
+
+
+#: What ``--set`` does not change: what a step is called, when it is taken, what is within it, and
+#: what is there for older recordings or beside a size.
+_FIXED = (
+    *("kind", "name", "only_if_drop_in", "only_after", "asks", "fio", "beside", "at_most_bytes"),
+    *("until", "tracks", "steps", "spare"),
+)
+
+
+@cache
+def settable(model: type[StrictModel]) -> Mapping[str, str]:
+    """Return the keys that ``--set`` may change, and the field that each one is."""
+    return {
+        key: name
+        for name, field in model.model_fields.items()
+        if name not in _FIXED
+        for at, key in enumerate(names_of(name, field))
+        if key != name or at == 0
+    }
 
 
 def with_values(key: str, text: str, values: Mapping[str, object], which: str) -> str:
@@ -180,15 +214,81 @@ def with_values(key: str, text: str, values: Mapping[str, object], which: str) -
         ) from error
 
 
-class Workload(StrictModel):
-    """What a step asks of the drive.
+def rw_of(*, reads: bool, writes: bool, is_random: bool = False) -> RW:
+    """Return fio's pattern for what reads, writes, or does both."""
+    if reads == writes:
+        return "randrw" if is_random else "rw"
+    if reads:
+        return "randread" if is_random else "read"
+    return "randwrite" if is_random else "write"
+
+
+class Load(StrictModel):
+    """What was or shall be asked of a drive, in fio's words; None where that is not known.
 
     Attributes:
         rw: fio's access pattern.
-        rwmixread: percentage of reads of a mixed workload.
+        rwmixread: percentage of reads of a mixed load.
         bs: bytes of one I/O.
         iodepth: I/Os in flight for each job.
         numjobs: jobs that do the same beside each other.
+    """
+
+    rw: _Pattern | None = None
+    rwmixread: int | None = Field(None, ge=0, le=100)
+    bs: Bytes | None = Field(None, ge=1)
+    iodepth: int | None = Field(None, ge=1)
+    numjobs: int | None = Field(None, ge=1)
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether its pattern is to both read and write."""
+        return self.rw in ("rw", "randrw")
+
+    @property
+    def is_random(self) -> bool:
+        """Whether offsets are random."""
+        return self.rw is not None and self.rw.startswith("rand")
+
+    @property
+    def read_share(self) -> float | None:
+        """The share of I/Os that are reads, 0 to 1."""
+        if self.rw is None:
+            return None
+        if self.is_mixed:
+            return None if self.rwmixread is None else self.rwmixread / 100
+        return float(self.rw.endswith("read"))
+
+    @property
+    def workloads(self) -> tuple["Load", ...]:
+        """It, and those that run beside it."""
+        return (self,)
+
+    @property
+    def block_sizes(self) -> tuple[int, ...]:
+        """Bytes of one I/O of each workload, as far as known."""
+        return tuple(load.bs for load in self.workloads if load.bs is not None)
+
+    def describe(self) -> str:
+        """Return what is known of it in a few words: ``"random read, 128k, QD32 x 4 jobs"``."""
+        words = []
+        if self.rw is not None:
+            kind, share = "random" if self.is_random else "sequential", self.read_share
+            if share in (0, 1):
+                words = [f"{kind} {'read' if share else 'write'}"]
+            else:
+                words = [f"{kind} mix"]
+                words += [f"{percent_text(100 * share)} reads"] if share is not None else []
+        words += [block_text(self.bs)] if self.bs else []
+        queue = [f"QD{self.iodepth}"] if self.iodepth else []
+        jobs = [f"{self.numjobs} jobs"] if (self.numjobs or 1) > 1 else []
+        return ", ".join(words + ([" x ".join(queue + jobs)] if queue + jobs else []))
+
+
+class Workload(Load):
+    """A load that shall be asked of a drive: what is not said of it is as in fio.
+
+    Attributes:
         span: the part of the target that offsets are drawn from (fio's ``size``).
         offset: where the span starts.
         io_size: bytes to transfer in all jobs together; without it and without a runtime,
@@ -201,10 +301,7 @@ class Workload(StrictModel):
         fio: further options for fio alone, of :data:`PASSED_ON`; no other target takes them.
     """
 
-    rw: Annotated[
-        RW, BeforeValidator(lambda v: _RW_SYNONYMS.get(v, v) if isinstance(v, str) else v)
-    ]
-    rwmixread: int | None = Field(None, ge=0, le=100)
+    rw: _Pattern
     bs: Bytes = Field(4096, ge=512)
     iodepth: int = Field(1, ge=1, le=65536)
     numjobs: int = Field(1, ge=1, le=1024)
@@ -215,9 +312,7 @@ class Workload(StrictModel):
     )
     offset: SizeOrShare = Field(units.Size(bytes=0), validate_default=False)
     io_size: SizeOrShare | None = None
-    runtime_s: Seconds | None = Field(
-        None, gt=0, validation_alias=AliasChoices("runtime", "runtime_s")
-    )
+    runtime_s: Seconds | None = Field(None, gt=0)
     rate: Bytes | None = Field(None, gt=0)
     rate_iops: int | None = Field(None, gt=0)
     compress_pct: int = Field(
@@ -244,21 +339,10 @@ class Workload(StrictModel):
         return self
 
     @property
-    def is_mixed(self) -> bool:
-        """Whether it both reads and writes."""
-        return self.rw in ("rw", "randrw")
-
-    @property
-    def is_random(self) -> bool:
-        """Whether offsets are random."""
-        return self.rw.startswith("rand")
-
-    @property
     def read_share(self) -> float:
-        """The share of I/Os that are reads, 0 to 1."""
-        if self.is_mixed:
-            return (50 if self.rwmixread is None else self.rwmixread) / 100
-        return 1.0 if self.rw in ("read", "randread") else 0.0
+        """The share of I/Os that are reads, 0 to 1; fio mixes them evenly."""
+        share = super().read_share
+        return 0.5 if share is None else share
 
     @property
     def writes(self) -> bool:
@@ -270,17 +354,18 @@ class Workload(StrictModel):
         """Whether it ever reads."""
         return self.read_share > 0
 
-    def transfer_bytes(self, target_bytes: int) -> int | None:
-        """Bytes after which it ends, or None where only the runtime ends it."""
+    @property
+    def most_bytes_s(self) -> float:
+        """Bytes per second that its limits permit each job, read or written; infinite without."""
+        return min(self.rate or math.inf, (self.rate_iops or math.inf) * self.bs)
+
+    def transfer_bytes(self, target_bytes: int, span: int | None = None) -> int | None:
+        """Bytes after which it ends, or None where only the runtime ends it.
+
+        `span` is what there is of its span, if that is less.
+        """
         if self.io_size is not None:
             return self.io_size.of(target_bytes)
-        return None if self.runtime_s is not None else self.span.of(target_bytes)
-
-    def describe(self) -> str:
-        """Return it in a few words: ``"sequential read, 128k, QD32"``."""
-        kind = "random" if self.is_random else "sequential"
-        what = {1.0: "read", 0.0: "write"}.get(
-            self.read_share, f"mix, {percent_text(100 * self.read_share)} reads"
-        )
-        jobs = f" x {self.numjobs} jobs" if self.numjobs > 1 else ""
-        return f"{kind} {what}, {block_text(self.bs)}, QD{self.iodepth}{jobs}"
+        if self.runtime_s is not None:
+            return None
+        return self.span.of(target_bytes) if span is None else span

@@ -382,7 +382,10 @@ def _run(kept: Kept, attempt: int) -> Ended:
             return Ended(exit_code=errors.RunInterrupted.exit_code, why="stopped before it began")
         for line in traceback.format_exception(error):
             print_err(line.rstrip())
-        return Ended(exit_code=3, why=f"internal error: {type(error).__name__}: {error}")
+        return Ended(
+            exit_code=errors.HeatsoakError.exit_code,
+            why=f"internal error: {type(error).__name__}: {error}",
+        )
     return Ended(exit_code=0)
 
 

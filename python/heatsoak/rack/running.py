@@ -375,7 +375,7 @@ class _Following:
 
 
 def _give_up(row: state.Row, error: errors.HeatsoakError) -> None:
-    row.state = "refused" if error.exit_code == 4 else "failed"
+    row.state = "refused" if error.exit_code == errors.RefusedError.exit_code else "failed"
     row.why, row.is_collected = str(error), True
 
 

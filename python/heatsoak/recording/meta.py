@@ -69,7 +69,7 @@ HEALTH = ("power_on_h", "critical_warning", "failed", "throttled_pct")
 
 
 @with_config(_STRICT)
-class _Load(TypedDict, total=False):
+class _LoadDetails(TypedDict, total=False):
     imported: dict[str, Any]
 
 
@@ -211,7 +211,7 @@ class RecordingMeta(_Finite):
     drive: Annotated[dict[str, Any], _holding(_Drive)]
     host: Annotated[dict[str, Any], _holding(dict[str, Any])] = {}
     tools: dict[str, str] = {}
-    load: Annotated[dict[str, Any], _holding(_Load)] = {}
+    load: Annotated[dict[str, Any], _holding(_LoadDetails)] = {}
     sensors: list[SensorMeta] = []
     columns: dict[str, str] = Field(min_length=1)
     started_unix_s: float | None

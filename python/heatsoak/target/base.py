@@ -194,10 +194,10 @@ class Target(Recorded, Protocol):
         `method`. Targets that are not real drives have only one way, whatever the method.
         """
 
-    def use(self, capacity: Size, spare: protocol.Spare = "unwritten") -> Iterator[Batch]:
+    def use(self, capacity: Size) -> Iterator[Batch]:
         """Limit steps to this `capacity` of the target, from its start, until it is purged again.
 
-        Raises UsageError if `capacity` is nothing, or the target does not support this `spare`.
+        Raises UsageError if `capacity` is nothing.
         """
 
     def close(self) -> None:
@@ -266,13 +266,13 @@ def used_bytes(capacity: Size, whole_bytes: int) -> int:
     return used
 
 
-def spare_note(used: int, whole_bytes: int, how: str = "is left unwritten") -> Note:
+def spare_note(used: int, whole_bytes: int) -> Note:
     """Return the note for the recording."""
     spare = whole_bytes - used
     share = 100 * spare / whole_bytes
     return Note(
         "info",
         f"only {size_text(used)} are used from here on; the rest, {size_text(spare)} "
-        f"({percent_text(share, 3)}), {how}, as more spare area",
+        f"({percent_text(share, 3)}), is left unwritten, as more spare area",
         {"capacity_bytes": used, "spare_bytes": spare},
     )

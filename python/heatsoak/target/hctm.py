@@ -1,7 +1,6 @@
 """Host controlled thermal management: the host chooses when an NVMe drive starts to throttle.
 
-Only set on request, and restored however a run ends; except for hidden sectors
-(`heatsoak.target.hidden_sectors`), no other setting of a drive is ever changed.
+Only set on request, and restored however a run ends; no other setting of a drive is ever changed.
 """
 
 import os
@@ -10,9 +9,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
-
-from pydantic import Field
 
 from heatsoak import errors
 from heatsoak.protocol import Label
@@ -202,20 +198,6 @@ def _kelvin(option: str, wanted_c: float | None, now: int, limits: tuple[int, in
     return kelvin
 
 
-_Kelvin = Annotated[int, Field(ge=0, le=0xFFFF)]
-
-
-class ThresholdsRecord(undo.UndoRecord):
-    """The contents of a file: the controller, its thresholds before, and those that were set."""
-
-    number: str = Field(alias="cntlid")
-    before: tuple[_Kelvin, _Kelvin] = Field(alias="before_k")
-    after: tuple[_Kelvin, _Kelvin] = Field(alias="set_k")
-
-
-_CHANGE = undo.TemporaryChange("hctm", "TMT1 and TMT2", ThresholdsRecord)
-
-
 @contextmanager
 def held(
     info: DeviceInfo,
@@ -244,18 +226,18 @@ def held(
 
 @contextmanager
 def _held(controller: NvmeController, wanted: Thresholds, state: Path | None) -> Iterator[Note]:
-    path = _CHANGE.file_of(controller.serial, controller.number, state=state)
+    path = undo.file_of(controller.serial, controller.number, state)
     another = f"{controller.name}: another run has set its TMT1 and TMT2: wait for that run"
-    with undo.taken(path, f"what {_CHANGE.what} were", another) as file:
+    with undo.taken(path, another) as file:
         with _as_tool_error(controller):
             before, after = controller.thresholds(), target_of(controller, wanted)
-        kept = ThresholdsRecord(
+        kept = undo.ThresholdsRecord(
             serial=controller.serial, cntlid=controller.number, before_k=before, set_k=after
         )
         mine: Kelvins | None = None  # until it is verified
         try:
             with uninterrupted(), _as_tool_error(controller):
-                undo.write(file, kept.model_dump_json(by_alias=True))
+                undo.write(file, kept)
                 controller.set(after)
                 mine = after
             yield _note(controller, before, after)
@@ -314,12 +296,12 @@ def _note(controller: NvmeController, before: Kelvins, after: Kelvins) -> Note:
 
 def left(*, state: Path | None = None) -> list[Note]:
     """Return notes on what killed runs left set; does not access any drive."""
-    return _CHANGE.left(state)
+    return undo.left(state)
 
 
 def left_on(info: DeviceInfo) -> list[Note]:
     """Return the same notes for one drive."""
-    return [] if info.serial is None else _CHANGE.left(None, info.serial)
+    return [] if info.serial is None else undo.left(None, info.serial)
 
 
 def put_back(
@@ -334,14 +316,14 @@ def put_back(
     On any drive, or only on the one with `serial`. What cannot be restored stays saved.
     """
 
-    def back(path: Path, kept: ThresholdsRecord) -> Note:
+    def back(path: Path, kept: undo.ThresholdsRecord) -> Note:
         return _put_back(path, kept, roots, ioctl)
 
-    return _CHANGE.put_back(back, state, serial)
+    return undo.put_back(back, state, serial)
 
 
 def _put_back(
-    path: Path, kept: ThresholdsRecord, roots: Roots, ioctl: nvme_admin.Ioctl | None
+    path: Path, kept: undo.ThresholdsRecord, roots: Roots, ioctl: nvme_admin.Ioctl | None
 ) -> Note:
     before = kept.before
     what = f"TMT1 and TMT2 of the drive {kept.serial!r}, which a killed run had set"
@@ -365,7 +347,7 @@ def _put_back(
 
 
 def _find(
-    kept: ThresholdsRecord, roots: Roots, ioctl: nvme_admin.Ioctl | None
+    kept: undo.ThresholdsRecord, roots: Roots, ioctl: nvme_admin.Ioctl | None
 ) -> NvmeController | None:
     if not kept.serial:
         return None  # it cannot be identified

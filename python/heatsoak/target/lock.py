@@ -15,11 +15,10 @@ set a common directory; whoever can write there can block the others.
 import hashlib
 import os
 import re
-import stat
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from heatsoak import writing
@@ -68,14 +67,24 @@ def _key_of(place: Place, roots: Roots) -> str | None:
 
 
 def _hold(key: str, place: Place, purpose: str | None) -> int:
-    directory = _directory()
+    directory = lock_directory()
+    try:
+        if DIRECTORY_VARIABLE not in os.environ:
+            writing.own_directory(directory)
+    except OSError as error:
+        raise _unusable(directory, error) from error
     # a serial may have any characters; the plain ones help people to recognize the drive
     plain = re.sub(r"[^A-Za-z0-9]+", "-", key)[:40].strip("-")
     digest = hashlib.sha256(key.encode()).hexdigest()[:12]
     path = directory / f"heatsoak-{plain}-{digest}.lock"
     import fcntl  # not on Windows, where no drive is locked
 
-    fd = _open(path)
+    is_shared = DIRECTORY_VARIABLE in os.environ
+    try:
+        # in a shared directory it may be another user's
+        fd = writing.lock_file(path, 0o644 if is_shared else 0o600)
+    except OSError as error:
+        raise _unusable(path, error) from error
     kind = fcntl.LOCK_SH if purpose is None else fcntl.LOCK_EX
     try:
         try:
@@ -115,37 +124,8 @@ def lock_directory() -> Path:
     return Path(tempfile.gettempdir()) / f"heatsoak-{user}"
 
 
-def _directory() -> Path:
-    """Return the lock directory: the one set by the user, or else a private one.
-
-    Raises ToolError if there is no usable one.
-    """
-    path = lock_directory()
-    if os.environ.get(DIRECTORY_VARIABLE):
-        return path
-    user = os.geteuid()
-    try:
-        with suppress(FileExistsError):
-            path.mkdir(mode=0o700)
-        status = path.lstat()
-    except OSError as error:
-        raise _unusable(path, error.strerror) from error
-    if not stat.S_ISDIR(status.st_mode):
-        raise _unusable(path, "it is not a directory")
-    if status.st_uid != user or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise _unusable(path, "other users can write to it and could block it")
-    return path
-
-
-def _open(path: Path) -> int:
-    """Open a lock file: our own or, in a shared directory, another user's."""
-    try:
-        return writing.lock_file(path, 0o644 if DIRECTORY_VARIABLE in os.environ else 0o600)
-    except OSError as error:
-        raise _unusable(path, error.strerror) from error
-
-
-def _unusable(path: Path, why: str | None) -> ToolError:
+def _unusable(path: Path, error: OSError) -> ToolError:
     return ToolError(
-        f"{path}: cannot be locked: {why} (set {DIRECTORY_VARIABLE} to a writable directory)"
+        f"{path}: cannot be locked: {error.strerror} (set {DIRECTORY_VARIABLE} to a directory of "
+        "yours)"
     )

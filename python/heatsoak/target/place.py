@@ -69,6 +69,11 @@ class Place:
         `start_s`; `file_bytes` is the size of a test file that is made again. A simulated drive has
         `thresholds` from the start; those of a real one are set for a run.
         """
+        if protocol is not None and any(step.spare == "hpa" for step in protocol.purges):
+            raise errors.UsageError(
+                f"{self.text}: spare = 'hpa' is no longer possible: leave it out, since what stays "
+                "unwritten is spare area to the drive too"
+            )
         if self.kind == "simulated":
             from heatsoak.target.simulated import SimulatedTarget
 
@@ -83,12 +88,6 @@ class Place:
             raise errors.UsageError(
                 f"{self.text}: cannot be purged by method '{min(impossible)}', which only works on "
                 'whole drives (/dev/...): use method = "auto"'
-            )
-        hides = protocol is not None and any(step.spare == "hpa" for step in protocol.purges)
-        if self.kind != "block" and hides:
-            raise errors.UsageError(
-                f"{self.text}: spare = 'hpa' only works on whole SATA drives (/dev/...): use "
-                "'unwritten'"
             )
         file_size = Size(percent=100.0) if protocol is None else protocol.file_size
         again = file_bytes is not None
@@ -105,7 +104,6 @@ class Place:
                 raw_dir=raw_dir,
                 clock=clock,
                 purges=purges,
-                hides=hides,
             )
         if self.kind == "file":
             return fio.FileTarget(path, roots=roots, raw_dir=raw_dir, clock=clock)

@@ -270,10 +270,8 @@ class SimulatedTarget:
         self._used_bytes = self._core.user_bytes
         return self._framed(until_done(self._core, RUN_CHUNK_S, base.SAMPLE_S))
 
-    def use(self, capacity: Size, spare: protocol.Spare = "unwritten") -> Iterator[base.Batch]:
+    def use(self, capacity: Size) -> Iterator[base.Batch]:
         """Leave everything beyond `capacity` unwritten, so that the drive uses it as spare area."""
-        if spare != "unwritten":
-            raise UsageError(f"{self.identity.path}: a simulated drive has no hidden sectors")
         self._used_bytes = base.used_bytes(capacity, self._core.user_bytes)
         yield base.spare_note(self._used_bytes, self._core.user_bytes)
 
@@ -387,28 +385,20 @@ def workloads_json(
     return json.dumps([_plain(workload, user_bytes) | of_time for workload in step.workloads])
 
 
+#: What the simulator takes of a workload under the same name.
+_AS_IT_IS = {"rw", "rwmixread", "bs", "iodepth", "numjobs", "runtime_s", "rate", "rate_iops"}
+
+
 def _plain(workload: protocol.Workload, user_bytes: int) -> dict[str, Any]:
     offset = workload.offset.of(user_bytes)
     span = workload.span.of(user_bytes)
     if workload.span.percent is not None:
         span = min(span, user_bytes - offset)
-    io_bytes: int | None = None
-    if workload.io_size is not None:
-        io_bytes = workload.io_size.of(user_bytes)
-    elif workload.runtime_s is None:
-        io_bytes = span
     return {
-        "rw": workload.rw,
-        "rwmixread": workload.rwmixread,
-        "bs": workload.bs,
-        "iodepth": workload.iodepth,
-        "numjobs": workload.numjobs,
+        **workload.model_dump(include=_AS_IT_IS),
         "span_bytes": span,
         "offset_bytes": offset,
-        "io_bytes": io_bytes,
-        "runtime_s": workload.runtime_s,
-        "rate": workload.rate,
-        "rate_iops": workload.rate_iops,
+        "io_bytes": workload.transfer_bytes(user_bytes, span),
     }
 
 

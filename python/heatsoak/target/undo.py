@@ -1,19 +1,19 @@
-"""Saves settings of a drive to a file before a run changes them, so that they can be restored.
+"""Saves an NVMe drive's thresholds to a file before a run changes them, so that they come back.
 
 And where heatsoak keeps what it has to know when it is started again, after a restart too.
 """
 
+import errno
 import os
 import re
 import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from heatsoak import system, writing
 from heatsoak.errors import UsageError
@@ -22,68 +22,64 @@ from heatsoak.target.base import Note
 STATE = Path("/run/heatsoak")
 #: The command that restores what killed runs left changed.
 COMMAND = "heatsoak drives --restore"
+#: What is saved, for messages.
+WHAT = "TMT1 and TMT2"
 
 #: Maximum file size, far more than is ever written.
 _LONGEST = 1 << 16
 #: How long to wait for another command that reads the file briefly.
 _LOCK_WAITS_S = (0.0, 0.05, 0.2)
 
+_Kelvin = Annotated[int, Field(ge=0, le=0xFFFF)]
 
-class UndoRecord(BaseModel):
-    """The contents of a file; `serial` is the drive's."""
+
+class ThresholdsRecord(BaseModel):
+    """The contents of a file: drive, controller, thresholds before, and those that were set."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
     serial: str
+    number: str = Field(alias="cntlid")
+    before: tuple[_Kelvin, _Kelvin] = Field(alias="before_k")
+    after: tuple[_Kelvin, _Kelvin] = Field(alias="set_k")
 
 
-_Kept = TypeVar("_Kept", bound=UndoRecord)
-
-
-class _DamagedError(Exception):
-    """A file cannot be trusted or read; the message says why."""
-
-
-def take(path: Path, what: str, held: str) -> int:
-    """Open and lock a file, which must be empty, and return its descriptor.
-
-    `what` describes its contents in messages, `held` is the message if another run has it. Raises
-    UsageError if it cannot be written, another run has it, or it has contents from a killed run.
-    """
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _check_directory(path.parent)
-        file = writing.lock_file(path)
-    except OSError as error:
-        raise UsageError(
-            f"{path}: cannot be written ({error.strerror}), but {what} must be saved "
-            "before a change: run as root"
-        ) from error
-    except _DamagedError as error:
-        raise UsageError(f"{path}: cannot be used: {error}") from None
-    try:
-        _check_file(file)
-        lock(file)
-        if os.fstat(file).st_size:
-            raise UsageError(
-                f"{path}: has {what} before a run that was killed: restore it with `{COMMAND}`"
-            )
-    except BlockingIOError:
-        os.close(file)
-        raise UsageError(held) from None
-    except _DamagedError as error:
-        os.close(file)
-        raise UsageError(f"{path}: cannot be used: {error}") from None
-    except BaseException:
-        os.close(file)
-        raise
-    return file
+def file_of(serial: str, number: str, state: Path | None) -> Path:
+    """Return the file for a controller."""
+    plain = (re.sub(r"[^A-Za-z0-9._-]+", "_", text) or "none" for text in (serial, number))
+    return (state or STATE) / f"hctm-{'-'.join(plain)}.json"
 
 
 @contextmanager
-def taken(path: Path, what: str, held: str) -> Iterator[int]:
-    """Hold the file of :func:`take`, and remove it at the end if it is empty (no change)."""
-    file = take(path, what, held)
+def taken(path: Path, held: str) -> Iterator[int]:
+    """Open and lock a file, which must be empty; it is removed at the end if it still is.
+
+    `held` is the message if another run has it. Raises UsageError if it cannot be written, another
+    run has it, or it has contents from a killed run.
+    """
+    try:
+        writing.own_directory(path.parent)
+        file = writing.lock_file(path)
+    except OSError as error:
+        raise UsageError(
+            f"{path}: cannot be written ({_why(error)}), but what {WHAT} were must be saved before "
+            "a change: run as root"
+        ) from error
+    try:
+        _require_trusted(file)
+        lock(file)
+        if os.fstat(file).st_size:
+            raise UsageError(
+                f"{path}: has what {WHAT} were before a run that was killed: restore it with "
+                f"`{COMMAND}`"
+            )
+    except OSError as error:
+        os.close(file)
+        unusable = f"{path}: cannot be used: it {error.strerror}"
+        raise UsageError(held if isinstance(error, BlockingIOError) else unusable) from None
+    except BaseException:
+        os.close(file)
+        raise
     try:
         yield file
     finally:
@@ -92,10 +88,19 @@ def taken(path: Path, what: str, held: str) -> Iterator[int]:
         os.close(file)
 
 
-def write(file: int, text: str) -> None:
+def write(file: int, kept: ThresholdsRecord) -> None:
     """Write to an empty file and sync it; raises OSError."""
-    os.pwrite(file, text.encode(), 0)
+    os.pwrite(file, kept.model_dump_json(by_alias=True).encode(), 0)
     os.fsync(file)
+
+
+def _require_trusted(file: int) -> None:
+    """Raise PermissionError for a file that no run of ours can have written."""
+    status = writing.require_ours(file)
+    if not stat.S_ISREG(status.st_mode):
+        raise PermissionError(errno.EPERM, "is not a regular file")
+    if status.st_size >= _LONGEST:
+        raise PermissionError(errno.EPERM, f"is {status.st_size} bytes long")
 
 
 def lock(file: int) -> None:
@@ -111,72 +116,34 @@ def lock(file: int) -> None:
     raise held
 
 
-@dataclass(frozen=True)
-class TemporaryChange(Generic[_Kept]):
-    """A kind of change that runs make for a while.
+def put_back(
+    back: Callable[[Path, ThresholdsRecord], Note], state: Path | None, serial: str | None = None
+) -> list[Note]:
+    """Call `back` for what killed runs left changed, and return its notes.
 
-    Attributes:
-        kind: what its files' names begin with.
-        what: what is saved, for messages.
-        model: the contents of a file.
+    It gets each file and its contents, and removes the file once everything is restored. With
+    `serial`, only files of that drive count. A note on what could not be restored has
+    ``data["is_left"]``.
     """
+    return [
+        kept if isinstance(kept, Note) else back(path, kept)
+        for path, kept in _left(state, serial, removes=serial is None)
+    ]
 
-    kind: str
-    what: str
-    model: type[_Kept]
 
-    def file_of(self, *identity: str, state: Path | None) -> Path:
-        """Return the file for the drive or controller with this `identity`."""
-        plain = [re.sub(r"[^A-Za-z0-9._-]+", "_", text) or "none" for text in identity]
-        return (state or STATE) / f"{'-'.join((self.kind, *plain))}.json"
+def left(state: Path | None, serial: str | None = None) -> list[Note]:
+    """Return notes on what killed runs left changed, on any drive or the one with `serial`.
 
-    def put_back(
-        self, back: Callable[[Path, _Kept], Note], state: Path | None, serial: str | None = None
-    ) -> list[Note]:
-        """Call `back` for what killed runs left changed, and return its notes.
-
-        It gets each file and its contents, and removes the file once everything is restored. With
-        `serial`, only files of that drive count. A note on what could not be restored has
-        ``data["is_left"]``.
-        """
-        return [
-            kept if isinstance(kept, Note) else back(path, kept)
-            for path, kept in self._kept(state, serial, removes=serial is None)
-        ]
-
-    def left(self, state: Path | None, serial: str | None = None) -> list[Note]:
-        """Return notes on what killed runs left changed, on any drive or the one with `serial`.
-
-        Changes nothing.
-        """
-        restores = f"`{COMMAND}` restores it"
-        return [
-            kept
-            if isinstance(kept, Note)
-            else still_left(
-                f"a killed run has changed {self.what} (drive {kept.serial!r}): {restores}"
-            )
-            for _, kept in self._kept(state, serial, removes=False)
-        ]
-
-    def _kept(
-        self, state: Path | None, serial: str | None, *, removes: bool
-    ) -> Iterator[tuple[Path, _Kept | Note]]:
-        """Yield each file with its contents, or without `serial` a note why they are not known.
-
-        `removes`: whether a file is removed that was not whole before anything was changed.
-        """
-        for path, text in _texts(self.kind, self.what, state):
-            kept: _Kept | Note
-            if isinstance(text, Note):
-                kept = text
-            else:
-                try:
-                    kept = self.model.model_validate_json(text)
-                except ValidationError as error:
-                    kept = _damaged_note(path, self.what, error, remove=removes)
-            if serial is None or (not isinstance(kept, Note) and kept.serial == serial):
-                yield path, kept
+    Changes nothing.
+    """
+    return [
+        kept
+        if isinstance(kept, Note)
+        else still_left(
+            f"a killed run has changed {WHAT} (drive {kept.serial!r}): `{COMMAND}` restores it"
+        )
+        for _, kept in _left(state, serial, removes=False)
+    ]
 
 
 def still_left(text: str) -> Note:
@@ -184,51 +151,65 @@ def still_left(text: str) -> Note:
     return Note("warning", text, {"is_left": True})
 
 
-def _texts(kind: str, what: str, state: Path | None) -> Iterator[tuple[Path, bytes | Note]]:
+def _left(
+    state: Path | None, serial: str | None, *, removes: bool
+) -> Iterator[tuple[Path, ThresholdsRecord | Note]]:
     """Yield each file without a running run, with its contents or a note why they are unknown.
 
-    The file is locked meanwhile. An empty one means no change.
+    With `serial`, only those that are known to be of that drive. The file is locked meanwhile; an
+    empty one means no change. `removes`: whether a file is removed that was not whole before
+    anything was changed.
     """
     directory = state or STATE
     try:
-        _check_directory(directory)
-        paths = sorted(directory.glob(f"{kind}-*.json"))
+        writing.require_ours(directory)
+        paths = sorted(directory.glob("hctm-*.json"))
     except FileNotFoundError:
         return
-    except (OSError, _DamagedError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        yield directory, still_left(f"{directory}: what killed runs left cannot be trusted: {why}")
+    except OSError as error:
+        why = f"{directory}: what killed runs left cannot be trusted: {_why(error)}"
+        if serial is None:
+            yield directory, still_left(why)
         return
     for path in paths:
+        kept: ThresholdsRecord | Note
         try:
             file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
             continue
         except OSError as error:
-            yield path, _unread(path, what, f"cannot be read ({error.strerror})")
-            continue
-        try:
-            _check_file(file)
-            lock(file)
-            if text := os.pread(file, _LONGEST, 0):
-                yield path, text
-        except BlockingIOError:
-            continue  # its run is running
-        except (OSError, _DamagedError) as error:
-            why = error.strerror if isinstance(error, OSError) else error
-            yield path, _unread(path, what, f"cannot be trusted: {why}")
-        finally:
-            os.close(file)
+            kept = _unread(path, f"cannot be read ({error.strerror})")
+        else:
+            try:
+                _require_trusted(file)
+                lock(file)
+                if not (text := os.pread(file, _LONGEST, 0)):
+                    continue
+                kept = ThresholdsRecord.model_validate_json(text)
+            except BlockingIOError:
+                continue  # its run is running
+            except OSError as error:
+                kept = _unread(path, f"cannot be trusted: it {_why(error)}")
+            except ValidationError as error:
+                kept = _damaged(path, error, remove=removes)
+            else:
+                if serial in (None, kept.serial):
+                    yield path, kept
+                continue
+            finally:
+                os.close(file)
+        if serial is None:
+            yield path, kept
 
 
-def _unread(path: Path, what: str, why: str) -> Note:
+def _unread(path: Path, why: str) -> Note:
     return still_left(
-        f"{path}: has {what}, but {why}: if a run was killed, `{COMMAND}` as root restores it, "
-        "and so does switching the drive off and on"
+        f"{path}: has {WHAT}, but {why}: if a run was killed, `{COMMAND}` as root restores it, and "
+        "so does switching the drive off and on"
     )
 
 
-def _damaged_note(path: Path, what: str, error: ValidationError, *, remove: bool) -> Note:
+def _damaged(path: Path, error: ValidationError, *, remove: bool) -> Note:
     if any(one["type"] == "json_invalid" for one in error.errors(include_url=False)):
         # it is synced before anything is changed
         if remove:
@@ -236,33 +217,15 @@ def _damaged_note(path: Path, what: str, error: ValidationError, *, remove: bool
         text = f"{path}: is incomplete; the run that wrote it had not changed anything yet"
         return Note("warning", f"{text}; it was removed" if remove else f"{text} (`{COMMAND}`)")
     return still_left(
-        f"{path}: is damaged, so {what} cannot be restored from it: switch the drive off and on, "
+        f"{path}: is damaged, so {WHAT} cannot be restored from it: switch the drive off and on, "
         "which restores it, and remove the file"
     )
 
 
-def _check_directory(path: Path) -> None:
-    """Raise _DamagedError if others could write to it, OSError if it cannot be examined."""
-    status = path.lstat()
-    if not stat.S_ISDIR(status.st_mode):
-        raise _DamagedError(f"{path} is not a directory")
-    _check_owner(status, f"{path} ")
-
-
-def _check_file(file: int) -> None:
-    status = os.fstat(file)
-    if not stat.S_ISREG(status.st_mode):
-        raise _DamagedError("it is not a regular file")
-    if status.st_size >= _LONGEST:
-        raise _DamagedError(f"it is {status.st_size} bytes long")
-    _check_owner(status, "it ")
-
-
-def _check_owner(status: os.stat_result, what: str) -> None:
-    if status.st_uid not in (0, os.geteuid()):
-        raise _DamagedError(f"{what}belongs to another user")
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise _DamagedError(f"{what}can be written by other users")
+def _why(error: OSError) -> str:
+    """What is wrong, of a file or of the directory that it is in."""
+    of_directory = isinstance(error.filename, str) and Path(error.filename).is_dir()
+    return f"{error.filename} {error.strerror}" if of_directory else str(error.strerror)
 
 
 #: Environment variable for another directory.

@@ -6,7 +6,7 @@ from heatsoak.twin.demand import Demand, demand_of, demand_of_recording
 from heatsoak.twin.fitting import fit
 from heatsoak.twin.named import length_s, protocol_of, subject_of, workload_of
 from heatsoak.twin.predict import Prediction, predict
-from heatsoak.twin.twin import DerivedQuantity, FittedParameter, Load, Twin
+from heatsoak.twin.twin import DerivedQuantity, FittedParameter, FullRates, Twin
 
 __all__ = [
     "Advice",
@@ -14,7 +14,7 @@ __all__ = [
     "Demand",
     "DerivedQuantity",
     "FittedParameter",
-    "Load",
+    "FullRates",
     "Prediction",
     "Twin",
     "advise",

@@ -539,10 +539,7 @@ class _Unheated:
 def _wanted_mb_s(step: protocol.WorkloadStep) -> float:
     """The rate that a load is held to; infinite if it takes all it can get."""
     return sum(
-        min(load.rate or np.inf, (load.rate_iops or np.inf) * load.bs)
-        * load.numjobs
-        / max(load.read_share, 1 - load.read_share)
-        / 1e6
+        load.most_bytes_s * load.numjobs / max(load.read_share, 1 - load.read_share) / 1e6
         for load in step.workloads
     )
 

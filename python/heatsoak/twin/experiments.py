@@ -16,7 +16,7 @@ from heatsoak.twin import readings
 from heatsoak.twin.intervals import gradients_of
 from heatsoak.twin.model import SENSOR
 from heatsoak.twin.problem import Problem, Solution
-from heatsoak.twin.twin import Z90, Brings, Experiment, Load, Part, Twin
+from heatsoak.twin.twin import Z90, Brings, Experiment, FullRates, Part, Twin
 
 #: A run that makes all intervals together less than a third narrower is not worth proposing.
 _LEAST_BITS = 0.5
@@ -48,7 +48,7 @@ def propose(twin: Twin, solution: Solution) -> list[Experiment]:
     Runs that would not halve any interval are left out, and all are where there was no load: it
     is not known what the drive can do.
     """
-    if twin.full_load == Load():
+    if twin.full_load == FullRates():
         return []
     gradients = gradients_of(twin, solution, twin.places[0])
     found = []

@@ -19,7 +19,7 @@ from heatsoak.twin.own_log import OwnStep, held_shares, misfit, predict_own_log
 from heatsoak.twin.problem import Problem, Solution, fastest_mb_s, solve
 from heatsoak.twin.shown import Shown, Tables, laws
 from heatsoak.twin.told import answer, told
-from heatsoak.twin.twin import FittedRecording, Load, Twin, Uncertainty
+from heatsoak.twin.twin import FittedRecording, FullRates, Twin, Uncertainty
 
 #: Networks in the order in which they are tried.
 _NETWORKS: tuple[Nodes, ...] = (2, 1, 3)
@@ -96,7 +96,7 @@ class HeldSolution:
     score: float
 
     @classmethod
-    def of(cls, solution: Solution, full: Load) -> "HeldSolution":
+    def of(cls, solution: Solution, full: FullRates) -> "HeldSolution":
         """Try the laws; the base's own stays, unless another is strongly likelier."""
         problem, values = solution.problem, solution.values
         base = problem.model.base
@@ -126,7 +126,7 @@ def _usual_or_likelier(found: Sequence[HeldSolution]) -> HeldSolution:
 
 
 def best(
-    base: catalog.Drive, measured: Sequence[readings.MeasuredRecording], full: Load
+    base: catalog.Drive, measured: Sequence[readings.MeasuredRecording], full: FullRates
 ) -> HeldSolution:
     """Return the solution of the smallest network that explains the recordings.
 
@@ -177,7 +177,7 @@ def fit(recordings: Iterable[Recording], base: catalog.Drive | None = None) -> T
     return twin_of(held, shown, full, known["model"]).model_copy(update=known)
 
 
-def twin_of(held: HeldSolution, shown: Shown, full: Load, model: str | None = None) -> Twin:
+def twin_of(held: HeldSolution, shown: Shown, full: FullRates, model: str | None = None) -> Twin:
     """Return the twin that a solution is."""
     solution, problem = held.solution, held.solution.problem
     measured = problem.measured
@@ -221,9 +221,9 @@ def twin_of(held: HeldSolution, shown: Shown, full: Load, model: str | None = No
     return twin.model_copy(update={"experiments": propose(twin, solution)})
 
 
-def _full_load(measured: Sequence[readings.MeasuredRecording]) -> Load:
+def _full_load(measured: Sequence[readings.MeasuredRecording]) -> FullRates:
     """The fastest reads and the fastest writes before anything held them back; 0 of none."""
-    found = dict.fromkeys(Load.model_fields, 0.0)
+    found = dict.fromkeys(FullRates.model_fields, 0.0)
     for one in measured:
         for stretch in one.unheld:
             inside = one.within(stretch)
@@ -233,4 +233,4 @@ def _full_load(measured: Sequence[readings.MeasuredRecording]) -> Load:
                 is_alone = mb_s > _ALONE * (here["read_mb_s"] + here["write_mb_s"])
                 if is_alone and mb_s > found[f"{way}_mb_s"]:
                     found |= {name: here[name] for name in found if name.startswith(way)}
-    return Load(**found)
+    return FullRates(**found)

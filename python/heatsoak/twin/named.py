@@ -59,7 +59,7 @@ def length_s(workload: protocol.WorkloadStep | Demand) -> float:
     return workload.runtime_s or USUAL_S
 
 
-def protocol_of(experiment: twin.Experiment, full: twin.Load) -> protocol.Protocol:
+def protocol_of(experiment: twin.Experiment, full: twin.FullRates) -> protocol.Protocol:
     """Return a proposed run as a protocol; `full` is the drive's full load."""
     rw, mb_s = max(("read", full.read_mb_s), ("write", full.write_mb_s), key=lambda of: of[1])
     steps: list[dict[str, object]] = []

@@ -117,7 +117,7 @@ class DerivedQuantity(FittedQuantity):
     place: str
 
 
-class Load(Strict):
+class FullRates(Strict):
     """What a drive does under a load that nothing holds back, reading and writing."""
 
     read_mb_s: float = Field(0.0, ge=0)
@@ -126,10 +126,10 @@ class Load(Strict):
     write_iops: float = Field(0.0, ge=0)
 
     @property
-    def alone(self) -> "Load":
+    def alone(self) -> "FullRates":
         """The reads or the writes of it, of which there are more."""
         way = "read" if self.read_mb_s > self.write_mb_s else "write"
-        return Load(**self.model_dump(include={f"{way}_mb_s", f"{way}_iops"}))
+        return FullRates(**self.model_dump(include={f"{way}_mb_s", f"{way}_iops"}))
 
     def asked(self, drive: catalog.Drive, share: float, seconds: int) -> DemandSeries:
         """Return what a share of it asks of a drive like `drive`, for so long."""
@@ -245,7 +245,7 @@ class Twin(Strict):
     size_bytes: int | None = None
     throttled: bool
     nodes: Nodes
-    full_load: Load
+    full_load: FullRates
     noise: Noise
     estimates: list[DerivedQuantity]
     recordings: list[FittedRecording] = Field(min_length=1)

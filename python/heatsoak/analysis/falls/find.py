@@ -14,7 +14,7 @@ from heatsoak.analysis.falls.swings import Swing, curve_of, swings_of
 from heatsoak.analysis.series import Array, RateSeries, spans_of, tidied
 
 #: Too little to tell a level from its noise.
-_MIN_SAMPLES, _MIN_S = 12, 4.0
+_MIN_SAMPLES, MIN_S = 12, 4.0
 #: A standstill within which throughput is back was a stall, too.
 STANDSTILL_S = 10.0
 #: A second fall is one from what the first had held for so long.
@@ -82,7 +82,7 @@ def find(series: RateSeries) -> Found | None:
     series = tidied(series)
     if len(series.values) < _MIN_SAMPLES:
         return None
-    if series.t_s[-1] - series.t_s[0] + series.interval_s[0] < _MIN_S:
+    if series.t_s[-1] - series.t_s[0] + series.interval_s[0] < MIN_S:
         return None
     bins = binned(series)
     if len(bins.logs) < 4:  # fewer tell no noise

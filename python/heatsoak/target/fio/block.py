@@ -2,21 +2,20 @@
 
 import os
 import stat
-import sys
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from heatsoak import errors
-from heatsoak.protocol import PurgeMethod, Spare
+from heatsoak.protocol import PurgeMethod
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.sensor.traffic import sectors_changed
-from heatsoak.target import base, hctm, hidden_sectors, purge
+from heatsoak.target import base, hctm, purge
 from heatsoak.target.device import describe_device
 from heatsoak.target.fio.command import FioPlace
-from heatsoak.target.fio.target import FioTarget, Regions
+from heatsoak.target.fio.target import FioTarget
 from heatsoak.target.guard import Claim, claim
 from heatsoak.target.guard.look import TargetView
 
@@ -33,20 +32,17 @@ class BlockTarget(FioTarget):
         raw_dir: Path | None = None,
         clock: base.RecordingClock | None = None,
         purges: Collection[PurgeMethod] = (),
-        hides: bool = False,
     ) -> None:
         """Describe the drive without opening it; raises UsageError if it is not a block device.
 
-        `purges` are the purge methods that will be used, and `hides` says whether sectors will be
-        hidden: a drive that does not support these is not opened.
+        `purges` are the purge methods that will be used: a drive that does not support these is not
+        opened.
         """
         super().__init__(raw_dir, clock)
         self._path = path
         self._erase_id = erase_id
         self._roots = roots or Roots()
         self._purges = purges
-        self._hides = hides
-        self._hidden: hidden_sectors.Hidden | None = None
         self._claimed: Claim | None = None
         self._read_fd: int | None = None
         info = describe_device(path, self._roots)
@@ -65,11 +61,8 @@ class BlockTarget(FioTarget):
             # restore what an earlier, killed run left changed on this drive (and no other)
             if self._info.serial is not None:
                 yield from hctm.put_back(self._roots, serial=self._info.serial)
-            yield from hidden_sectors.put_back(self._roots, claim=self._claimed)
             for method in self._purges:
                 purge.require(self._claimed, method)
-            if self._hides:
-                hidden_sectors.require(self._claimed)
             return
         try:
             self._read_fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
@@ -129,25 +122,14 @@ class BlockTarget(FioTarget):
     def _held(self) -> TargetView | None:
         if self._claimed is None:
             return None
-        # an error where sectors are hidden would make the kernel show them again
-        shown = self._info.size_bytes if self._hidden is None else self._hidden.shown_bytes
         disk = sysfs.directory_of_number(self._number, self._roots)
         changed = None if disk is None else sectors_changed(disk)
-        return TargetView.through(self._claimed.fd, shown, changed)
+        return TargetView.through(self._claimed.fd, self._info.size_bytes, changed)
 
     def _again(self, held: TargetView) -> AbstractContextManager[TargetView]:
         assert self._claimed is not None
         self._claimed.examine_again()
         return super()._again(held)
-
-    def _before(self, name: str, regions: Regions) -> Iterator[base.Batch]:  # noqa: ARG002
-        """Warn if the drive no longer hides what it was told to."""
-        if self._hidden is not None and not self._hidden.is_held():
-            yield base.Note(
-                "warning",
-                f"{self._path}: no longer hides what it was told to, for example because of an "
-                "error or a reset; nothing was written there",
-            )
 
     def _explained(self, error: errors.ToolError) -> errors.HeatsoakError | None:
         # the kernel sets a removed drive's size to 0, which fio reports as a lack of space
@@ -161,39 +143,9 @@ class BlockTarget(FioTarget):
             raise errors.RefusedError(
                 f"{self._path}: is only open for reading and cannot be purged"
             )
-        self._show_all()
         yield from purge.purge(self._claimed, method)
 
-    def _spare(self, used: int, spare: Spare) -> base.Note:
-        if spare != "hpa":
-            return super()._spare(used, spare)
-        if self._claimed is None:
-            raise errors.RefusedError(
-                f"{self._path}: is only open for reading and cannot hide sectors"
-            )
-        self._examine_again()
-        self._hidden = hidden_sectors.hide(self._claimed, used)
-        self.look()
-        how = "is hidden by the drive until the end of the run (host protected area)"
-        return base.spare_note(used, self.identity.size_bytes, how)
-
-    def _show_all(self) -> None:
-        hidden, self._hidden = self._hidden, None
-        if hidden is not None:
-            hidden.put_back()
-
     def _release(self) -> None:
-        ended_by = sys.exception()
-        try:
-            self._show_all()
-        except errors.ToolError as error:
-            if isinstance(ended_by, errors.HeatsoakError):
-                raise type(ended_by)(f"{ended_by}; {error}") from ended_by
-            raise
-        finally:
-            self._close()
-
-    def _close(self) -> None:
         if self._claimed is not None:
             self._claimed.close()
             self._claimed = None

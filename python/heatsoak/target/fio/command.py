@@ -79,10 +79,7 @@ def region_of(workload: Workload, size_bytes: int) -> Region:
             f"bytes at offset {offset}: choose a smaller bs or offset, or a larger file_size"
         )
     capped = workload.span.bytes is not None and wanted > size_bytes - offset
-    io_bytes = workload.io_size.of(size_bytes) if workload.io_size else None
-    if io_bytes is None and workload.runtime_s is None:
-        io_bytes = span
-    return Region(offset, span, io_bytes, capped)
+    return Region(offset, span, workload.transfer_bytes(size_bytes, span), capped)
 
 
 def job_name(name: str) -> str:

@@ -17,9 +17,9 @@ from heatsoak.sensor import Roots, sysfs
 from heatsoak.target import base, memory
 from heatsoak.target.device import drive_behind
 from heatsoak.target.fio.command import FioPlace, layout_step
-from heatsoak.target.fio.lane import FioLoad
 from heatsoak.target.fio.process import takes_direct
 from heatsoak.target.fio.target import FioTarget, Regions
+from heatsoak.target.fio.watch import FioWatch
 from heatsoak.target.guard import refusal
 from heatsoak.target.guard.look import TargetView
 from heatsoak.target.guard.users import writers_of_own
@@ -273,10 +273,10 @@ class DirectoryTarget(FioTarget):
             {"step": step, "offset": start, "bytes": end - start},
         )
         load = layout_step(start, end - start)
-        watch = self._watch(FioLoad.of(load, self.place()))
+        watch = FioWatch(self.lane(load))
         line = self.command_line(load, writes=True)
         said_at = time.monotonic()
-        for batch in watch.batches(line, self.kept_fds()):
+        for _, batch in watch.batches(line, self.kept_fds()):
             if isinstance(batch, base.Note) and batch.level == "info":
                 continue
             yield batch if isinstance(batch, base.Note) else base.HEARTBEAT

@@ -1,9 +1,9 @@
 """One job of a running fio: its load, the samples from its status documents, and stalls."""
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +48,7 @@ class Stalls:
         self._looked_s = time.monotonic()
         self._moved = 0
         self._silent_s = 0.0
-        self._has_warned = False
-        self._was_stopped = False
+        self._has_warned = self._was_stopped = False
 
     def look(self, moved: int) -> Iterator[base.Note]:
         """Yield notes, given that `moved` bytes have been moved in total.
@@ -62,7 +61,8 @@ class Stalls:
         if moved != self._moved:
             yield from self.end()
             self._moved = moved
-            self._begin()
+            self._silent_s = 0.0
+            self._has_warned = self._was_stopped = False
             return
         self._silent_s += waited_s
         if self._silent_s > base.BEAT_S:
@@ -71,14 +71,10 @@ class Stalls:
             self._has_warned = True
             yield base.Note(
                 "warning",
-                f"{self._where}: no I/O has completed for {words.duration_text(self._silent_s)}"
-                f"{self._why()}; still waiting",
+                f"{self._said('has completed')}; still waiting",
             )
         if self._rest_s is not None and self._silent_s > GIVEN_UP_S + 3 * self._rest_s:
-            raise ToolError(
-                f"{self._where}: no I/O has completed for {words.duration_text(self._silent_s)}"
-                f"{self._why()}: giving up"
-            )
+            raise ToolError(f"{self._said('has completed')}: giving up")
 
     def end(self) -> Iterator[base.Note]:
         """Report the length of a stall that is over."""
@@ -88,30 +84,19 @@ class Stalls:
             return  # fio takes its time to start
         yield base.Note(
             "warning",
-            f"{self._where}: no I/O completed for "
-            f"{words.duration_text(self._silent_s)}{self._why()}; then it continued",
+            f"{self._said('completed')}; then it continued",
             {"stalled_s": round(self._silent_s, 3)},
         )
 
-    def _begin(self) -> None:
-        self._silent_s = 0.0
-        self._has_warned = False
-        self._was_stopped = False
-
-    def _why(self) -> str:
-        return " because fio was stopped" if self._was_stopped else ""
+    def _said(self, completed: str) -> str:
+        why = " because fio was stopped" if self._was_stopped else ""
+        return f"{self._where}: no I/O {completed} for {words.duration_text(self._silent_s)}{why}"
 
 
 def longest_rest_s(workloads: Sequence[Workload]) -> float | None:
     """Return the longest time that all loads may pause together; None if unknown."""
-    rests_s = []
-    for load in workloads:
-        if not _RESTS.isdisjoint(load.fio):
-            continue
-        by_bytes = 0.0 if load.rate is None else load.bs / load.rate
-        by_ios = 0.0 if load.rate_iops is None else 1 / load.rate_iops
-        rests_s.append(max(by_bytes, by_ios))
-    return min(rests_s, default=None)
+    steady = [load for load in workloads if _RESTS.isdisjoint(load.fio)]
+    return min((load.bs / load.most_bytes_s for load in steady), default=None)
 
 
 COLUMNS = [
@@ -137,55 +122,12 @@ _LONGEST_LAG_S = 5.0
 _APART_S = 1.0
 
 
-@dataclass(frozen=True)
-class FioLoad:
-    """What fio is told to do, as far as watching it needs to know.
-
-    Attributes:
-        name: the step's.
-        queue: I/Os that it keeps in flight.
-        runtime_s: when it ends on its own, or None.
-        total_bytes: after how many bytes it ends, or None.
-        polls: whether fio polls, so that its processor time says nothing about the I/O.
-        rest_s: how long it may pause between two I/Os on its own; None if unknown.
-    """
-
-    name: str
-    queue: int
-    reads: bool
-    writes: bool
-    runtime_s: float | None
-    total_bytes: int | None
-    polls: bool = False
-    rest_s: float | None = None
-
-    @classmethod
-    def of(cls, step: WorkloadStep, place: command.FioPlace) -> "FioLoad":
-        """Return the load of `step` on `place`."""
-        runtimes = [load.runtime_s for load in step.workloads]
-        amounts = [command.region_of(load, place.size_bytes).io_bytes for load in step.workloads]
-        depths = [
-            (1 if place.engine == "psync" else load.iodepth) * load.numjobs
-            for load in step.workloads
-        ]
-        known_s = [runtime_s for runtime_s in runtimes if runtime_s is not None]
-        known = [amount for amount in amounts if amount is not None]
-        return cls(
-            step.name,
-            sum(depths),
-            any(load.reads for load in step.workloads),
-            any(load.writes for load in step.workloads),
-            max(known_s) if len(known_s) == len(runtimes) else None,
-            sum(known) if len(known) == len(amounts) else None,
-            rest_s=longest_rest_s(step.workloads),
-        )
-
-
 class Lane:
     """Follows what fio does on one place, of possibly several.
 
     Attributes:
-        load: what fio is told to do.
+        name: the step's.
+        rest_s: how long fio may pause between two I/Os on its own; None if unknown.
         job: the only job of fio's that counts; None for all.
         raw_dir: where to save fio's last document; None to not save it.
         status: the newest one.
@@ -193,21 +135,36 @@ class Lane:
 
     def __init__(
         self,
-        load: FioLoad,
+        step: WorkloadStep,
+        place: command.FioPlace,
         clock: base.RecordingClock,
         raw_dir: Path | None,
         busy_time: BusyTime | None = None,
         job: str | None = None,
+        *,
+        is_replay: bool = False,
     ) -> None:
-        """Prepare to follow `load`."""
-        self.load = load
+        """Prepare to follow what fio is told to do.
+
+        In a replay, fio pauses as the trace does, and polls meanwhile: its processor time says
+        nothing about the I/O.
+        """
+        loads = step.workloads
+        self.name = step.name
+        self.rest_s = None if is_replay else longest_rest_s(loads)
         self.job = job
         self.raw_dir = raw_dir
         self.status: fio.FioStatus | None = None
         self._clock = clock
         self._busy_time = busy_time
-        self._differencer = fio.Differencer(float(load.queue), reads=load.reads, writes=load.writes)
-        self._end = _End(load)
+        self._is_replay = is_replay
+        depths = [1 if place.engine == "psync" else load.iodepth for load in loads]
+        self._differencer = fio.Differencer(
+            float(sum(depth * load.numjobs for depth, load in zip(depths, loads, strict=True))),
+            reads=any(load.reads for load in loads),
+            writes=step.changes_data,
+        )
+        self._end = _End(loads, place.size_bytes)
         self._document: dict[str, Any] | None = None
         self._held: fio.FioStatus | None = None
         self._t_s: float | None = None
@@ -215,7 +172,7 @@ class Lane:
     @property
     def where(self) -> str:
         """The step, for messages."""
-        return f"step '{self.load.name}'"
+        return f"step '{self.name}'"
 
     def start(self) -> None:
         """Start counting how busy the drive is."""
@@ -284,7 +241,7 @@ class Lane:
         if self.raw_dir is None or self._document is None:
             return None
         try:
-            name = f"{command.job_name(self.load.name)}.json"
+            name = f"{command.job_name(self.name)}.json"
             with writing.numbered_file(self.raw_dir / name) as file:
                 file.write(json.dumps(self._document, indent=1).encode() + b"\n")
                 return Path(file.name)
@@ -302,7 +259,7 @@ class Lane:
             f"{words.amount_text(status.runtime_ms / 1000, 's')}, with "
             f"{words.percent_text(status.usr_cpu_pct + status.sys_cpu_pct)} of a core for each job",
             {
-                "step": self.load.name,
+                "step": self.name,
                 "read_bytes": status.read.bytes,
                 "write_bytes": status.write.bytes,
                 "read_ios": status.read.ios,
@@ -318,7 +275,7 @@ class Lane:
         """Return processor time and latency histograms of the load."""
         status = self.status
         assert status is not None
-        cpu = {} if self.load.polls else {"load_cpu_s": round(status.cpu_s, 3)}
+        cpu = {} if self._is_replay else {"load_cpu_s": round(status.cpu_s, 3)}
         bins = {name: fio.coarse_bins(getattr(status, name).bins) for name in ("read", "write")}
         return base.LoadResult({**cpu, **base.latency_bins(bins)})
 
@@ -352,17 +309,15 @@ class _End:
 
     _near_ms = 500 * base.REPORT_S
 
-    def __init__(self, load: FioLoad) -> None:
-        self._runtime_ms = None if load.runtime_s is None else load.runtime_s * 1000
-        self._bytes = load.total_bytes
+    def __init__(self, loads: Sequence[Workload], size_bytes: int) -> None:
+        amounts = [command.region_of(load, size_bytes).io_bytes for load in loads]
+        self._bytes = sum(math.inf if amount is None else amount for amount in amounts)
+        self._runtime_ms = 1000 * max(load.runtime_s or math.inf for load in loads)
 
     def is_near(self, last: fio.FioStatus | None, status: fio.FioStatus) -> bool:
         """Whether the step is over, or probably will be within half a status interval."""
-        runtime_ms = self._runtime_ms
-        if runtime_ms is not None and runtime_ms - status.runtime_ms < self._near_ms:
+        if self._runtime_ms - status.runtime_ms < self._near_ms:
             return True
-        if self._bytes is None:
-            return False
         left = self._bytes - status.bytes
         moved = status.bytes - (0 if last is None else last.bytes)
         took_ms = status.runtime_ms - (0 if last is None else last.runtime_ms)

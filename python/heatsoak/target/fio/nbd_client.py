@@ -330,14 +330,10 @@ class NbdConnection(Closing):
         return re.sub(r"^nbd_\w+: ", "", text)[:300]
 
 
-class _Callback(ctypes.Structure):
-    """libnbd's nbd_completion_callback; all zeros for none."""
-
-    _fields_ = (
-        ("callback", ctypes.c_void_p),
-        ("user_data", ctypes.c_void_p),
-        ("free", ctypes.c_void_p),
-    )
+def _callback_of(function: Any) -> Any:
+    """Return libnbd's structure for a callback of a type; one of zeros is none."""
+    rest = [("user_data", ctypes.c_void_p), ("free", ctypes.c_void_p)]
+    return type("Callback", (ctypes.Structure,), {"_fields_": [("callback", function), *rest]})
 
 
 _EXTENTS_FUNCTION = ctypes.CFUNCTYPE(
@@ -351,16 +347,7 @@ _EXTENTS_FUNCTION = ctypes.CFUNCTYPE(
 )
 
 
-class _Extents(ctypes.Structure):
-    """libnbd's nbd_extent_callback."""
-
-    _fields_ = (
-        ("callback", _EXTENTS_FUNCTION),
-        ("user_data", ctypes.c_void_p),
-        ("free", ctypes.c_void_p),
-    )
-
-
+_Callback, _Extents = _callback_of(ctypes.c_void_p), _callback_of(_EXTENTS_FUNCTION)
 _NO_CALLBACK = _Callback()
 _INT, _LONG, _TEXT, _POINTER = ctypes.c_int, ctypes.c_int64, ctypes.c_char_p, ctypes.c_void_p
 _U32, _U64 = ctypes.c_uint32, ctypes.c_uint64

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import IO
@@ -46,6 +46,12 @@ class Fio:
     engines: frozenset[str]
     number: tuple[int, int] = OLDEST
 
+    def require(self, oldest: tuple[int, int], what: str = "") -> None:
+        """Raise ToolError if it is older than `oldest`, for `what` it is to do: ``" to copy"``."""
+        if self.number < oldest:
+            number = ".".join(map(str, oldest))
+            raise ToolError(f"{self.version} is too old{what}: fio {number} or newer is needed")
+
     def engine(self) -> str:
         """Return the best engine for files and devices that works here."""
         for engine in _ENGINES:
@@ -71,13 +77,10 @@ def _ask(path: str, modified_ns: int) -> Fio:  # noqa: ARG001 -- part of the cac
     number = re.match(r"fio-(\d+)\.(\d+)", version)
     if number is None:
         raise ToolError(f"{path} is not fio: its version is '{version[:60]}'")
-    numbers = int(number[1]), int(number[2])
-    if numbers < OLDEST:
-        oldest = ".".join(map(str, OLDEST))
-        raise ToolError(f"{version} is too old: fio {oldest} or newer is needed")
+    found = Fio(path, version, frozenset(), (int(number[1]), int(number[2])))
+    found.require(OLDEST)
     engines = _output(path, "--enghelp").split("\n")
-    names = frozenset(line.strip() for line in engines[1:] if line.strip())
-    return Fio(path, version, names, numbers)
+    return replace(found, engines=frozenset(one.strip() for one in engines[1:] if one.strip()))
 
 
 def _output(path: str, option: str) -> str:

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from threading import Event
 from typing import IO
 
+from heatsoak import protocol
 from heatsoak._core import Trace
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.fio import FioStatus
-from heatsoak.protocol import Replay
 from heatsoak.target import base, traces
 from heatsoak.target.fio import command
-from heatsoak.target.fio.lane import FioLoad
 from heatsoak.target.fio.process import Fio, takes_direct
+from heatsoak.units import Size
 from heatsoak.words import size_text
 
 #: The oldest fio that reads iologs of version 3.
@@ -58,16 +58,21 @@ class Iolog:
         begin, end = self.asked["read_begin"], self.asked["read_end"]
         return [(begin, end)] if end > begin else []
 
-    def load(self, step: Replay) -> FioLoad:
-        """Return the load to watch."""
-        return FioLoad(
-            step.name,
-            step.iodepth,
-            reads=self.asked["reads"] > 0,
-            writes=self.asked["writes"] > 0,
-            runtime_s=None,
-            total_bytes=self.asked["read_bytes"] + self.asked["write_bytes"],
-            polls=True,
+    @property
+    def bytes(self) -> int:
+        """What is read and written in all."""
+        return self.asked["read_bytes"] + self.asked["write_bytes"]
+
+    def load(self, step: protocol.Replay) -> protocol.WorkloadStep:
+        """Return what `step` comes to as one load."""
+        return protocol.WorkloadStep(
+            name=step.name,
+            rw=protocol.rw_of(
+                reads=self.asked["reads"] > 0, writes=self.asked["writes"] > 0, is_random=True
+            ),
+            bs=max(self.asked["largest_bytes"], 512),
+            iodepth=step.iodepth,
+            io_size=Size(bytes=self.bytes),
         )
 
 
@@ -97,7 +102,7 @@ def fd_path(fd: int) -> str:
 
 
 def write_iolog(
-    step: Replay, place: command.FioPlace, file: IO[bytes], ticks: int | None
+    step: protocol.Replay, place: command.FioPlace, file: IO[bytes], ticks: int | None
 ) -> Generator[base.Batch, None, Iolog]:
     """Write the trace of `step` for `place` to `file`, with heartbeats; return the iolog.
 
@@ -142,7 +147,7 @@ def write_iolog(
     return _checked(step, trace, file)
 
 
-def _checked(step: Replay, trace: Trace, file: IO[bytes]) -> Iolog:
+def _checked(step: protocol.Replay, trace: Trace, file: IO[bytes]) -> Iolog:
     log = Iolog(file, trace.fitted or {})
     if log.ios == 0:
         raise UsageError(f"{step.name}: {step.trace}: has no I/Os that can be replayed here")
@@ -155,11 +160,11 @@ def _checked(step: Replay, trace: Trace, file: IO[bytes]) -> Iolog:
     return log
 
 
-def replay_command(fio: Fio, step: Replay, place: command.FioPlace, log: Iolog) -> list[str]:
+def replay_command(
+    fio: Fio, step: protocol.Replay, place: command.FioPlace, log: Iolog
+) -> list[str]:
     """Return fio's command line for a replay; raises ToolError if fio is too old."""
-    if fio.number < OLDEST:
-        oldest = ".".join(map(str, OLDEST))
-        raise ToolError(f"{fio.version} is too old to replay: fio {oldest} or newer is needed")
+    fio.require(OLDEST, " to replay")
     return [
         *command.measured(fio.path),
         *command.loading(
@@ -179,7 +184,7 @@ def replay_command(fio: Fio, step: Replay, place: command.FioPlace, log: Iolog) 
     ]
 
 
-def compared(step: Replay, log: Iolog, status: FioStatus | None) -> Iterator[base.Note]:
+def compared(step: protocol.Replay, log: Iolog, status: FioStatus | None) -> Iterator[base.Note]:
     """Yield notes on what fio did differently than asked."""
     if status is None:
         return
@@ -191,12 +196,11 @@ def compared(step: Replay, log: Iolog, status: FioStatus | None) -> Iterator[bas
     ):
         if wanted != done:
             yield base.Note("warning", f"{where}: fio did {done:,} of {wanted:,} {what}")
-    wanted_bytes = asked["read_bytes"] + asked["write_bytes"]
     missing = status.read.ios + status.write.ios - status.read.lat_count - status.write.lat_count
-    if status.bytes != wanted_bytes:
+    if status.bytes != log.bytes:
         at_end = 0 < missing < step.iodepth
         why = f": those of the last {missing} I/Os, in flight as the trace ended" if at_end else ""
         yield base.Note(
             "info" if at_end else "warning",
-            f"{where}: fio counted {status.bytes:,} of {wanted_bytes:,} bytes{why}",
+            f"{where}: fio counted {status.bytes:,} of {log.bytes:,} bytes{why}",
         )

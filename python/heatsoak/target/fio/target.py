@@ -15,7 +15,7 @@ from heatsoak.sensor import Roots, busy_time
 from heatsoak.target import base
 from heatsoak.target.fio import process, replay
 from heatsoak.target.fio.command import SEED, FioPlace, command, job, measured, region_of, seed_of
-from heatsoak.target.fio.lane import COLUMNS, FioLoad, Lane
+from heatsoak.target.fio.lane import COLUMNS, Lane
 from heatsoak.target.fio.watch import FioWatch
 from heatsoak.target.guard import refusal
 from heatsoak.target.guard.look import (
@@ -139,19 +139,12 @@ class FioTarget(ABC):
         finally:
             self.look()
 
-    def use(self, capacity: Size, spare: protocol.Spare = "unwritten") -> Iterator[base.Batch]:
+    def use(self, capacity: Size) -> Iterator[base.Batch]:
         """Limit steps to the first `capacity` of the target, until it is purged again."""
-        used = base.used_bytes(capacity, self.identity.size_bytes)
-        yield self._spare(used, spare)
+        whole_bytes = self.identity.size_bytes
+        used = base.used_bytes(capacity, whole_bytes)
+        yield base.spare_note(used, whole_bytes)
         self._used_bytes = used
-
-    def _spare(self, used: int, spare: protocol.Spare) -> base.Note:
-        """Make spare area of everything beyond the first `used` bytes; returns the note."""
-        if spare != "unwritten":
-            raise errors.UsageError(
-                f"{self.identity.path}: spare = '{spare}' only works on whole SATA drives"
-            )
-        return base.spare_note(used, self.identity.size_bytes)
 
     @property
     def size_bytes(self) -> int:
@@ -257,25 +250,21 @@ class FioTarget(ABC):
             raise errors.RefusedError(
                 f"step '{step.name}' writes, but the target is only open for reading"
             )
-        if isinstance(step, protocol.Replay):
-            yield from self._replay(step)
-        else:
-            yield from self._workload(step)
+        return self._replay(step) if isinstance(step, protocol.Replay) else self._workload(step)
 
     def _workload(self, step: protocol.WorkloadStep) -> Iterator[base.Batch]:
-        place = self.place()
+        size_bytes = self.place().size_bytes
+        read: list[tuple[int, int]] = []
         for load in step.workloads:
-            region = region_of(load, place.size_bytes)
+            region = region_of(load, size_bytes)
+            read += [(region.offset, region.end)] if load.reads else []
             if region.capped:
                 yield base.Note(
                     "warning",
                     f"step '{step.name}': the target only has {size_text(region.span)} of the "
                     f"span of {size_text(load.span.bytes or 0)}",
                 )
-        line = self.command_line(step)
-        read = [region_of(load, place.size_bytes) for load in step.workloads if load.reads]
-        regions = [(region.offset, region.end) for region in read]
-        yield from self._load(step, regions, line, self._watch(FioLoad.of(step, place)))
+        yield from self._load(step, read, self.command_line(step), FioWatch(self.lane(step)))
 
     def _replay(self, step: protocol.Replay) -> Iterator[base.Batch]:
         place = self.place()
@@ -287,7 +276,7 @@ class FioTarget(ABC):
                 kept.append(ticks)
             log = yield from replay.write_iolog(step, place, file, ticks)
             line = replay.replay_command(self.fio, step, place, log)
-            watch = self._watch(log.load(step))
+            watch = FioWatch(self.lane(log.load(step), is_replay=True))
             yield from self._load(step, log.read_region, line, watch, kept)
             yield from replay.compared(step, log, watch.status)
 
@@ -306,7 +295,8 @@ class FioTarget(ABC):
             yield base.Note(
                 "info", f"fio: {shlex.join(line)}", {"step": step.name, "command": line}
             )
-            yield from watch.batches(line, self.kept_fds() if kept is None else kept)
+            for _, batch in watch.batches(line, self.kept_fds() if kept is None else kept):
+                yield batch
         except errors.ToolError as error:
             if (explained := self._explained(error)) is None:
                 raise
@@ -322,19 +312,13 @@ class FioTarget(ABC):
         yield from base.waiting_for(self._examine_again)
         yield from self._before(name, [])
 
-    def _watch(self, load: FioLoad) -> FioWatch:
-        return FioWatch(self.lane(load))
-
-    def lane(self, load: FioLoad, job: str | None = None) -> Lane:
+    def lane(
+        self, step: protocol.WorkloadStep, job: str | None = None, *, is_replay: bool = False
+    ) -> Lane:
         """Return what follows a load on this target; with `job`, only that job."""
         disk = self._disk()
-        return Lane(
-            load,
-            self.clock,
-            self._raw_dir,
-            None if disk is None else busy_time(disk, Roots()),
-            job,
-        )
+        busy = None if disk is None else busy_time(disk, Roots())
+        return Lane(step, self.place(), self.clock, self._raw_dir, busy, job, is_replay=is_replay)
 
     def idle(self, duration_s: float) -> Iterator[base.Batch]:
         """Let time pass without load, yielding heartbeats."""
@@ -372,11 +356,7 @@ class FioPair(base.Drives):
     def copy(self, step: protocol.Copy) -> Iterator[base.NumberedBatch]:
         """Copy once; raises ToolError if fio or a drive fails."""
         source, destination = self._both
-        if source.fio.number < _OLDEST_FIO:
-            oldest = ".".join(map(str, _OLDEST_FIO))
-            raise errors.ToolError(
-                f"{source.fio.version} is too old to copy: fio {oldest} or newer is needed"
-            )
+        source.fio.require(_OLDEST_FIO, " to copy")
         yield from base.numbered(1, destination.ready(step.name))
         try:
             yield from self._copy(step)
@@ -390,11 +370,11 @@ class FioPair(base.Drives):
             data = {"step": step.name, "command": line}
             yield number, base.Note("info", f"fio: {shlex.join(line)}", data)
         lanes = [
-            target.lane(FioLoad.of(half, target.place()), job=role)
+            target.lane(half, job=role)
             for target, half, role in zip(self._both, step.halves(), protocol.ROLES, strict=True)
         ]
         kept = [*source.kept_fds(), *destination.kept_fds()]
-        yield from FioWatch(*lanes).numbered_batches(line, kept)
+        yield from FioWatch(*lanes).batches(line, kept)
 
     def _command_line(self, step: protocol.Copy) -> list[str]:
         line = measured(self._both[0].fio.path)

@@ -91,21 +91,17 @@ class FioWatch:
         """The first lane's newest status."""
         return self._lanes[0].status
 
-    def batches(self, command: Sequence[str], keep_fds: Sequence[int]) -> Iterator[base.Batch]:
+    def batches(
+        self, command: Sequence[str], keep_fds: Sequence[int]
+    ) -> Iterator[base.NumberedBatch]:
         """Run `command`, yielding a row for each status, and heartbeats in between.
 
-        Raises ToolError however fio fails; fio has ended when this ends.
+        Each comes with the number of its lane. Raises ToolError however fio fails; fio has ended
+        when this ends.
         """
-        for _, batch in self.numbered_batches(command, keep_fds):
-            yield batch
-
-    def numbered_batches(
-        self, command: Sequence[str], keep_fds: Sequence[int]
-    ) -> Iterator[tuple[int, base.Batch]]:
-        """Do the same for several lanes: each batch comes with the number of its lane."""
         last = self._lanes[-1]
         with ExitStack() as stack:
-            stderr = stack.enter_context(_stderr_file(last.raw_dir, last.load.name))
+            stderr = stack.enter_context(_stderr_file(last.raw_dir, last.name))
             process = stack.enter_context(FioProcess(command, keep_fds, stderr))
             for lane in self._lanes:
                 lane.start()
@@ -127,9 +123,9 @@ class FioWatch:
                 yield number, lane.summary(kept)
                 yield number, lane.outcome()
 
-    def _follow(self, process: FioProcess) -> Iterator[tuple[int, base.Batch]]:
+    def _follow(self, process: FioProcess) -> Iterator[base.NumberedBatch]:
         first = self._lanes[0]
-        stalls = Stalls(first.where, first.load.rest_s, process.is_stopped)
+        stalls = Stalls(first.where, first.rest_s, process.is_stopped)
         for piece in process.pieces(base.BEAT_S):
             is_silent = True
             for document in self._splitter.feed(piece) if piece else ():

@@ -11,7 +11,6 @@ exactly that: what was formatted or filled since, and what a killed run left, re
 import hashlib
 import os
 import random
-import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -286,7 +285,7 @@ def of_others(name: str, data: Data) -> Data | None:
 def remember(name: str, data: Data) -> None:
     """Remember what a run has left on the target `name`."""
     with suppress(OSError):  # then the next run asks
-        _directory().mkdir(mode=0o700, parents=True, exist_ok=True)
+        writing.own_directory(_directory())
         writing.replace_file(_file(name), data.digest.encode())
 
 
@@ -296,9 +295,5 @@ def _directory() -> Path:
 
 def _file(name: str) -> Path:
     """Return the file for a target; raises OSError where others could write it."""
-    directory = _directory()
-    status = directory.lstat()
-    others = stat.S_IWGRP | stat.S_IWOTH
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & others:
-        raise PermissionError(f"{directory} is not ours alone")
-    return directory / hashlib.sha256(name.encode()).hexdigest()[:32]
+    writing.require_ours(_directory())
+    return _directory() / hashlib.sha256(name.encode()).hexdigest()[:32]

@@ -5,18 +5,22 @@ locked, so this is only used if the protocol names it. Words and bits are those 
 (ACS-4: words 82, 89, 128).
 """
 
+import re
 from collections.abc import Generator
 from dataclasses import dataclass
 
 from heatsoak.errors import ToolError
-from heatsoak.target import base, hidden_sectors
-from heatsoak.target.guard import Claim
+from heatsoak.target import base
+from heatsoak.target.guard import Claim, run_on
 from heatsoak.target.purge.way import NotTakenError, Way
 from heatsoak.tools import which
 
 #: The drive's password while it erases itself.
 PASSWORD = "heatsoak"
 
+_WORDS = re.compile(r"(?:[0-9a-fA-F]{4}\s+){7}[0-9a-fA-F]{4}\s*")
+_SECTORS = re.compile(r"max sectors\s*=\s*([0-9]+)/([0-9]+), HPA is (?:en|dis)abled")
+_HAS_HPA = 1 << 10  # of word 82 of IDENTIFY DEVICE
 _SUPPORTED, _ENABLED, _LOCKED, _FROZEN, _EXPIRED = (1 << bit for bit in range(5))
 
 
@@ -76,7 +80,7 @@ def _why_not(claim: Claim, tool: str | None) -> str | None:
         words = _identify(claim, tool)
         if (why_not := of_words(words).why_not) is not None:
             return why_not
-        hidden = hidden_sectors.hides(tool, claim.fd, claim.path, words)
+        hidden = _hides(claim, tool, words)
     except ToolError as error:
         return str(error)
     return None if hidden is None else f"{hidden}, which would be erased as well"
@@ -127,11 +131,53 @@ def _security(claim: Claim, tool: str) -> Security:
 
 def _identify(claim: Claim, tool: str) -> list[int]:
     try:
-        told = hidden_sectors.run_hdparm(tool, claim.fd, claim.path, "--Istdout")
-        return hidden_sectors.identify_words(told)
+        return identify_words(_hdparm(claim, tool, "--Istdout"))
     except ValueError as error:
         raise ToolError(f"{claim.path}: hdparm cannot read its features: {error}") from error
 
 
+def identify_words(text: str) -> list[int]:
+    """Return the 256 words from the output of ``hdparm --Istdout``; raises ValueError otherwise."""
+    lines = [line for line in text.splitlines() if _WORDS.fullmatch(line)]
+    words = [int(word, 16) for line in lines for word in line.split()]
+    if len(words) != 256:
+        raise ValueError(f"IDENTIFY DEVICE has 256 words, but hdparm printed {len(words)}")
+    return words
+
+
+def _hides(claim: Claim, tool: str, words: list[int]) -> str | None:
+    """Why the drive has, or may have, data in hidden sectors; None if it has not.
+
+    Through bridges and some drivers, hdparm prints numbers and says that they seem invalid; for
+    drives with ACCESSIBLE MAX ADDRESS its output is different.
+    """
+    text = _hdparm(claim, tool, "-N")
+    if (found := _SECTORS.search(text)) is not None:
+        shown, native = int(found[1]), int(found[2])
+        if 0 < shown < native:
+            return f"it hides {native - shown} sectors (a host protected area)"
+        if 0 < shown == native:
+            return None
+    if not words[82] & _HAS_HPA:
+        return None
+    output = " ".join(text.split()[1:]) or "no output"
+    return f"{claim.path}: hdparm shows no host protected area: {output}"
+
+
 def _tell(claim: Claim, tool: str, option: str, password: str) -> None:
-    hidden_sectors.run_hdparm(tool, claim.fd, claim.path, "--user-master", "u", option, password)
+    _hdparm(claim, tool, "--user-master", "u", option, password)
+
+
+def _hdparm(claim: Claim, tool: str, *options: str) -> str:
+    """Return hdparm's output for the drive; raises ToolError if it fails.
+
+    Success does not mean much: hdparm also succeeds if the drive rejects the command.
+    """
+    try:
+        done = run_on(claim.fd, tool, *options)
+    except OSError as error:
+        raise ToolError(f"hdparm cannot be run: {error.strerror}") from error
+    if done.returncode != 0:
+        said = " ".join((done.stderr or done.stdout).split())
+        raise ToolError(f"{claim.path}: hdparm failed (exit code {done.returncode}): {said}")
+    return done.stdout

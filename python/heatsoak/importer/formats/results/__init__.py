@@ -8,7 +8,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,10 +18,10 @@ import polars as pl
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
+from heatsoak import protocol
 from heatsoak.importer import frames
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
-from heatsoak.protocol import Observed
 from heatsoak.recording import grid
 from heatsoak.words import percent_text
 
@@ -39,7 +39,7 @@ _ENDS = re.compile(
     r"(?:[._-]?(?:live|csv|json|res|results?|txt|out|log|gz|xz|bz2))+$", re.IGNORECASE
 )
 #: What is asked for in a step, which one file of a run may not know.
-_ASKED = ("rw", "bs", "iodepth", "numjobs", "rwmixread")
+_ASKED = tuple(protocol.Load.model_fields)
 
 Row = dict[str, float]
 Run = TypeVar("Run")
@@ -70,40 +70,50 @@ def told(text: str, lines: Lines) -> tuple[str, dict[str, str]]:
 # --- tests ---
 
 
+#: The share of reads of what both reads and writes, where nothing tells it.
+MIXED = math.nan
+
+
 def observed_load(
     name: str,
-    direction: str | None = None,
-    *,
-    random: bool | None = None,
-    block: float | None = None,
-    depth: float | None = None,
-    jobs: float | None = None,
     reads_pct: float | None = None,
+    random_pct: float | None = None,
+    *,
+    bs: float | None = None,
+    iodepth: float | None = None,
+    numjobs: float | None = None,
     about: str = "",
-) -> Observed:
-    """Return a step.
+) -> protocol.Observed:
+    """Return a step of what a file tells of a load; what makes no sense counts as not known.
 
     Args:
         name: the step's name.
-        direction: ``read``, ``write`` or ``rw``; None where it is not known.
-        random: None where it is not known, or both.
-        block: bytes of an I/O.
-        depth: I/Os in flight.
-        jobs: threads or processes.
-        reads_pct: how much of a mix was reading; what was not mixed takes none.
+        reads_pct: how much of it was reading: 100, 0, or a mix, :data:`MIXED` if nothing more is
+            known; None where even that is not.
+        random_pct: how much of it had random offsets; None where that is not known.
+        bs: bytes of an I/O.
+        iodepth: I/Os in flight.
+        numjobs: threads or processes.
         about: what else the file says of it.
     """
-    known = direction is not None and random is not None
-    mixed = reads_pct is not None and 0 <= reads_pct <= 100 and direction == "rw"
-    return Observed(
+    if reads_pct is not None and not (math.isnan(reads_pct) or 0 <= reads_pct <= 100):
+        reads_pct = None
+    reads, writes = reads_pct != 0, reads_pct != 100
+    mixed_pct = reads_pct if reads_pct is not None and reads and writes else MIXED
+    is_known = reads_pct is not None and random_pct in (0, 100)
+    if reads_pct is not None and random_pct is not None and not is_known:
+        about = f"{percent_text(random_pct)} random, {percent_text(reads_pct)} reads"
+    return protocol.Observed(
         name=name,
-        reads=direction != "write",
-        writes=direction != "read",
-        rw=f"{'rand' * bool(random)}{direction}" if known else None,
-        bs=_whole(block, 1 << 34),
-        iodepth=_whole(depth, _MAX_AT_ONCE),
-        numjobs=_whole(jobs, _MAX_AT_ONCE),
-        rwmixread=round(reads_pct or 0.0) if mixed else None,
+        reads=reads,
+        writes=writes,
+        rw=protocol.rw_of(reads=reads, writes=writes, is_random=random_pct == 100)
+        if is_known
+        else None,
+        bs=_whole(bs, 1 << 34),
+        iodepth=_whole(iodepth, _MAX_AT_ONCE),
+        numjobs=_whole(numjobs, _MAX_AT_ONCE),
+        rwmixread=None if math.isnan(mixed_pct) else round(mixed_pct),
         about=about,
     )
 
@@ -113,55 +123,24 @@ def _whole(value: float | None, most: int) -> int | None:
     return int(value) if value is not None and 1 <= value <= most else None
 
 
-def shares_of(reads_pct: float | None, random_pct: float | None) -> dict[str, Any]:
-    """Return what shares of reads and of random I/O say of a load."""
-    if reads_pct is None or random_pct is None or reads_pct > 100:
-        return {"reads_pct": reads_pct}
-    random = {0.0: False, 100.0: True}.get(random_pct)
-    return {
-        "direction": {100.0: "read", 0.0: "write"}.get(reads_pct, "rw"),
-        "random": random,
-        "reads_pct": reads_pct,
-        "about": f"{percent_text(random_pct)} random" if random is None else "",
-    }
-
-
 @dataclass
 class Test:
     """A test of a benchmark: what was asked for, and samples of what came of it.
 
     Attributes:
-        load: arguments of :func:`observed_load`.
+        load: what was asked for, as far as the file tells.
         rows: columns -> value of each sample; `t_s` counts from the start of the test.
         wait_s: how long nothing was measured before it.
     """
 
-    name: str
+    load: protocol.Observed
     rows: list[Row]
-    load: dict[str, Any] = field(default_factory=dict)
     wait_s: float = 0.0
 
     @property
     def lasted_s(self) -> float:
         """How long it took."""
         return self.rows[-1]["t_s"]
-
-    @property
-    def did(self) -> dict[str, bool]:
-        """Whether its samples tell of reads, and of writes; both where of neither."""
-        did = {
-            column.partition("_")[0]
-            for row in self.rows
-            for column, value in row.items()
-            if column.endswith(("_iops", "_bw_mb_s")) and value > 0
-        }
-        reads, writes = "read" in did, "write" in did
-        return {"reads": reads or not writes, "writes": writes or not reads}
-
-    def step(self) -> Observed:
-        """Return its load; whether it read and wrote is told by what was asked, or was done."""
-        step = observed_load(self.name, **self.load)
-        return step.model_copy(update=self.did) if step.reads and step.writes else step
 
 
 def mean(seconds: float | None, values: Mapping[str, float | None]) -> list[Row]:
@@ -187,7 +166,7 @@ def log_of(
         spans = [test.wait_s + test.lasted_s for test in tests]
         ends_s = accumulate(spans)
         starts_s = [end_s - test.lasted_s for end_s, test in zip(ends_s, tests, strict=True)]
-    steps = distinct([test.step() for test in tests])
+    steps = distinct([test.load for test in tests])
     rows = [
         {**row, "t_s": start_s + row["t_s"], "step": step.name}
         for test, step, start_s in zip(tests, steps, starts_s, strict=True)
@@ -209,7 +188,7 @@ def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     return frames.build({name: [row.get(name) for row in rows] for name in names})
 
 
-def distinct(steps: Sequence[Observed]) -> list[Observed]:
+def distinct(steps: Sequence[protocol.Observed]) -> list[protocol.Observed]:
     """Return the steps under names that differ: by queue depth, by jobs, at last by a number."""
     names = [step.name for step in steps]
     for mark, of in ((" QD", "iodepth"), (" x", "numjobs")):
@@ -342,7 +321,7 @@ def _as_one(leader: Log, other: Log) -> Log:
     """Return the leader with what another file of the same run knows besides."""
     steps = [
         own.model_copy(
-            update={name: getattr(more, name) for name in _ASKED if getattr(own, name) is None}
+            update={key: getattr(more, key) for key in _ASKED if getattr(own, key) is None}
         )
         for own, more in zip(leader.steps, other.steps, strict=True)
     ]

@@ -19,8 +19,8 @@ from heatsoak.importer.formats.results import (
     lines_of,
     log_of,
     mean,
+    observed_load,
     reader_of,
-    shares_of,
     short,
     told,
 )
@@ -364,19 +364,22 @@ def _test(span: _Span) -> Test | None:
     if not rows:
         return None
     writes_pct = span.common("writes_pct")
-    load = shares_of(None if writes_pct is None else 100 - writes_pct, span.common("random_pct"))
-    words = []
-    if "direction" in load:
-        access = {False: "sequential", True: "random", None: "mixed"}[load["random"]]
-        words = [access, load["direction"]]
-    asked = {
-        "block": span.common("block"),
-        "depth": span.common("requests") or span.asked.get("requests"),
-        "jobs": span.asked.get("threads")
-        or sum(target.get("threads") or 0.0 for target in span.targets)
-        or None,
-    }
-    return Test(" ".join(words) or "test", rows, load | asked, span.asked.get("warmup_s") or 0.0)
+    random_pct = span.common("random_pct")
+    name = "test"
+    if writes_pct is not None and writes_pct <= 100 and random_pct is not None:
+        way = {0.0: "read", 100.0: "write"}.get(writes_pct, "rw")
+        access = {0.0: "sequential", 100.0: "random"}.get(random_pct, "mixed")
+        name = f"{access} {way}"
+    load = observed_load(
+        name,
+        None if writes_pct is None else 100 - writes_pct,
+        random_pct,
+        bs=span.common("block"),
+        iodepth=span.common("requests") or span.asked.get("requests"),
+        numjobs=span.asked.get("threads")
+        or sum(target.get("threads") or 0.0 for target in span.targets),
+    )
+    return Test(load, rows, span.asked.get("warmup_s") or 0.0)
 
 
 def _samples(span: _Span) -> list[Row]:

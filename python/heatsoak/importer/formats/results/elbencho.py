@@ -18,6 +18,7 @@ from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.numbers import at, number_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.timestamps import read_times
+from heatsoak.protocol import Observed
 from heatsoak.units import parse_size
 
 _LIVE = frozenset(("Phase", "RuntimeMS", "Rank", "MixType"))
@@ -41,6 +42,18 @@ class _Phase(results.Test):
     stamp: str = ""
     stamp_s: float = 0.0
     version: str = ""
+
+
+def _load_of(name: str, rows: Sequence[results.Row], **asked: Any) -> Observed:
+    """Return a phase's load: whether it read and wrote is told by its samples."""
+    did = {way for row in rows for way in results.DIRECTIONS if row.get(f"{way}_bw_mb_s", 0.0) > 0}
+    said = name[:_MAX_NAME].strip()
+    return results.observed_load(
+        said or "phase",
+        100.0 * ("read" in did) if len(did) == 1 else results.MIXED,
+        about="" if name in _DIRECTIONS else said,
+        **asked,
+    )
 
 
 def _prefix(phase: str, mix: str = "") -> str:
@@ -76,12 +89,6 @@ def _read(source: Source, _: Options) -> list[Log]:
 
 def _log(source: Source, phases: Sequence[_Phase], overlap_s: float, remark: Remark) -> Log:
     """Return the log of phases, at their dates where these rise as the phases last."""
-    for phase in phases:
-        name = phase.name[:_MAX_NAME].strip()
-        ways = [way for way in results.DIRECTIONS if phase.did[f"{way}s"]]
-        phase.load["direction"] = ways[0] if len(ways) == 1 else "rw"
-        phase.load["about"] = "" if phase.name in _DIRECTIONS else name
-        phase.name = name or "phase"
     more: dict[str, Any] = {}
     if all(_DATE.match(phase.stamp) for phase in phases):
         times = read_times([phase.stamp for phase in phases])
@@ -153,7 +160,8 @@ class _Live:
                     sample["cpu_pct"] = row["cpu_pct"]
             samples.append(sample)
         first_s = next(iter(self.rows)) / 1e3
-        return _Phase(self.name, samples, label=self.label, stamp=self.stamp, stamp_s=first_s)
+        load = _load_of(self.name, samples)
+        return _Phase(load, samples, label=self.label, stamp=self.stamp, stamp_s=first_s)
 
 
 def _tables(
@@ -262,16 +270,20 @@ def _phase_of(row: Mapping[str, Any], *, dated_at_end: bool = False) -> _Phase:
             if prefix:
                 sample[f"{prefix}lat_max_us"] = of(f"{start}IO lat us [max]")
     has_done = 0 < lasted_s < _MAX_PHASE_S and max(moved.values()) > 0
-    is_random = row.get("random")
-    return _Phase(
+    samples, is_random = [sample] if has_done else [], row.get("random")
+    load = _load_of(
         name,
-        [sample] if has_done else [],
-        {
-            "block": of("block size"),
-            "depth": of("IO depth"),
-            "jobs": of("threads") * (1.0 if "hosts" not in row else of("hosts") or 1.0),
-            "random": None if is_random in (None, "") else str(is_random).lower() in ("1", "true"),
-        },
+        samples,
+        random_pct=None
+        if is_random in (None, "")
+        else 100.0 * (str(is_random).lower() in ("1", "true")),
+        bs=of("block size"),
+        iodepth=of("IO depth"),
+        numjobs=of("threads") * (1.0 if "hosts" not in row else of("hosts") or 1.0),
+    )
+    return _Phase(
+        load,
+        samples,
         stamp=str(row.get("ISO date") or ""),
         stamp_s=lasted_s if dated_at_end else 0.0,
         version=str(row.get("version") or ""),

@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from heatsoak.importer import log
 from heatsoak.importer.formats import Format
@@ -23,7 +22,7 @@ from heatsoak.importer.formats.results import (
     lines_of,
     log_of,
     numbered,
-    shares_of,
+    observed_load,
     short,
     told,
 )
@@ -32,7 +31,7 @@ from heatsoak.importer.source import Source
 from heatsoak.importer.tables.layout import split
 from heatsoak.importer.tables.rows import wanted_drives
 from heatsoak.importer.timestamps import read_times
-from heatsoak.words import number_text, percent_text
+from heatsoak.words import number_text
 
 #: Lines that say what the lines after them hold.
 _LINES = lines_of(
@@ -417,12 +416,16 @@ def _of_block(test: _Test, block: _Block, samples: list[Row], device: str | None
         names = {row.specification for row in rows} - {""} or set(test.specifications) - {""}
     name = names.pop() if len(names) == 1 else "mixed specifications" if names else "test"
     depths = [row.values.get("queue_depth") for row in (*results[:1], *block.series[:1])]
-    asked = {
-        "depth": next((depth for depth in depths if depth is not None), None),
-        "jobs": _sum(results, "disks") if device is None else float(len(results)),
-    }
-    known = _load(test.specifications.get(name) or _from_name(name))
-    return Test(name, samples, known | asked)
+    lines = test.specifications.get(name) or _from_name(name)
+    sizes = {size for size, share, _, _ in lines if share}
+    load = observed_load(
+        name,
+        *_shares(lines),
+        bs=sizes.pop() if len(sizes) == 1 else None,
+        iodepth=next((depth for depth in depths if depth is not None), None),
+        numjobs=_sum(results, "disks") if device is None else float(len(results)),
+    )
+    return Test(load, samples)
 
 
 def _from_name(name: str) -> list[tuple[float, ...]]:
@@ -435,17 +438,13 @@ def _from_name(name: str) -> list[tuple[float, ...]]:
     return [] if size is None or max(reads, random) > 100 else [(size, 100, reads, random)]
 
 
-def _load(lines: Sequence[tuple[float, ...]]) -> dict[str, Any]:
-    """Return what the lines of an access specification say."""
+def _shares(lines: Sequence[tuple[float, ...]]) -> tuple[float | None, float | None]:
+    """Return how much the lines of an access specification read, and at random offsets, in %."""
     total = sum(share for _, share, _, _ in lines)
     if not total:
-        return {}
-    sizes = {size for size, share, _, _ in lines if share}
+        return None, None
     reads = sum(share * of for _, share, of, _ in lines) / total
-    random = sum(share * of for _, share, _, of in lines) / total
-    known = shares_of(reads, random)
-    about = f"{known['about']}, {percent_text(reads)} reads" if known["about"] else ""
-    return {**known, "block": sizes.pop() if len(sizes) == 1 else None, "about": about}
+    return reads, sum(share * of for _, share, _, of in lines) / total
 
 
 FORMAT = Format(

@@ -51,8 +51,8 @@ _CRYSTAL = results.lines_of(
     damaged=r".{0,400}?MB/s",
     fact=r"[^A-Za-z0-9]{0,40}(?P<name>Test|Mode|Time|Date)(?: Size)? ?: ?(?P<value>.{0,300})",
 )
-_ASKED = {"depth": re.compile(r"QD?\s?=\s?([0-9]{1,6})", re.IGNORECASE),
-          "jobs": re.compile(r"T\s?=\s?([0-9]{1,6})", re.IGNORECASE)}  # fmt: skip
+_ASKED = {"iodepth": re.compile(r"QD?\s?=\s?([0-9]{1,6})", re.IGNORECASE),
+          "numjobs": re.compile(r"T\s?=\s?([0-9]{1,6})", re.IGNORECASE)}  # fmt: skip
 _DRIVE = re.compile(r"\[([A-Za-z]:)")
 _TIMES = re.compile(r"\(x([0-9]{1,3})\)")
 _MEASURED = re.compile(r"Measure ([0-9]{1,5}) ?sec", re.IGNORECASE)
@@ -114,9 +114,12 @@ def _as_ssd_runs(source: Source) -> Iterator[_Run]:
                     },
                 }
                 values = units[found["unit"].lower()]
-                load = {"random": random, "block": block, "depth": 1, "jobs": jobs}
+                shares = 100.0 * (way == "read"), 100.0 * random
+                load = results.observed_load(
+                    f"{name}, {way}", *shares, bs=block, iodepth=1, numjobs=jobs
+                )
                 rows = results.mean(None, {f"{way}_{key}": each for key, each in values.items()})
-                run.tests.append(results.Test(f"{name}, {way}", rows, {"direction": way, **load}))
+                run.tests.append(results.Test(load, rows))
     if run is not None:
         yield run
 
@@ -160,25 +163,27 @@ def _crystal_runs(source: Source) -> Iterator[_Run]:
 def _crystal_test(found: dict[str, str], way: str, reads_pct: float | None) -> results.Test:
     random = found["kind"].lower().startswith("r")
     size, prefix = found["size"], found["prefix"].upper()
-    asked = {
+    asked: dict[str, Any] = {
         key: float(match[1])
         for key, mark in _ASKED.items()
         if (match := mark.search(found["asked"])) is not None
     }
     words = ["random" if random else "sequential", way or "unknown direction"]
     words += [f"{size}{prefix}iB"] if size else []
-    words += [f"Q{asked['depth']:.0f}"] if "depth" in asked else []
-    name = " ".join(words) + (f"T{asked['jobs']:.0f}" if len(asked) == 2 else "")
+    words += [f"Q{asked['iodepth']:.0f}"] if "iodepth" in asked else []
+    name = " ".join(words) + (f"T{asked['numjobs']:.0f}" if len(asked) == 2 else "")
     column = f"{way}_" if way in ("read", "write") else ""
     values = {key: numbers.decimal(found[key]) or None for key in ("bw_mb_s", "iops", "lat_us")}
-    load = {
-        "direction": {"read": "read", "write": "write", "mix": "rw"}.get(way),
-        "random": random,
-        "block": numbers.size_of(size, prefix) if size else None,
-        "reads_pct": reads_pct,
-    }
+    mixed_pct = results.MIXED if reads_pct is None else reads_pct
+    load = results.observed_load(
+        name,
+        {"read": 100.0, "write": 0.0, "mix": mixed_pct}.get(way),
+        100.0 * random,
+        bs=numbers.size_of(size, prefix) if size else None,
+        **asked,
+    )
     rows = results.mean(None, {f"{column}{key}": value for key, value in values.items()})
-    return results.Test(name, rows, {**load, **asked})
+    return results.Test(load, rows)
 
 
 def _crystal_log(source: Source, run: _Run) -> Log | None:
@@ -187,9 +192,7 @@ def _crystal_log(source: Source, run: _Run) -> Log | None:
         return None
     measured, times = _MEASURED.search(facts.get("time", "")), _TIMES.search(facts.get("test", ""))
     seconds = (numbers.number(measured[1]) or None) if measured else None
-    tests = [
-        results.Test(t.name, [t.rows[0] | results.mean(seconds, {})[0]], t.load) for t in run.tests
-    ]
+    tests = [results.Test(t.load, [t.rows[0] | results.mean(seconds, {})[0]]) for t in run.tests]
     of = f" of {times[1]} measurements" if times else ""
     long = f" of {amount_text(seconds, 's')}" if seconds and of else ""
     remarks = [Remark(f"each result is one sample, the best{of}{long}: they are not a series")]
@@ -215,8 +218,10 @@ def _iops_show_unit(test: results.Test) -> bool:
     values = {
         name.removeprefix("read_").removeprefix("write_"): v for name, v in test.rows[0].items()
     }
-    block, iops = test.load["block"], values.get("iops")
-    return bool(block and iops) and abs(iops * block / values["bw_mb_s"] / results.MB - 1) < 0.01
+    block, iops = test.load.bs, values.get("iops")
+    if not block or not iops:
+        return False
+    return abs(iops * block / values["bw_mb_s"] / results.MB - 1) < 0.01
 
 
 AS_SSD = Format(
@@ -274,7 +279,7 @@ class _SysbenchRun:
 
     version: str = ""
     way: str = ""
-    random: bool | None = None
+    random_pct: float | None = None
     values: results.Row = field(default_factory=dict)
     series: list[results.Row] = field(default_factory=list)
 
@@ -303,7 +308,7 @@ def _sysbench_runs(source: Source) -> list[_SysbenchRun]:
                 row[f"{way}_bw_mb_s"] = (mib_s or 0.0) * results.MIB / results.MB
             run.series.append(row)
         elif kind == "mode":
-            run.random = found["random"].lower() == "random"
+            run.random_pct = 100.0 * (found["random"].lower() == "random")
             run.way = found["way"].lower().replace("r/w", "rw").replace("rewrite", "write")
         elif kind == "block":
             run.values[kind] = numbers.size_of(found["value"], found["prefix"]) or 0.0
@@ -356,19 +361,16 @@ def _sysbench_log(source: Source, run: _SysbenchRun) -> Log | None:
         return None
     remarks.append(Remark("its latencies, of reads, writes and fsyncs together, are left out"))
     ratio = values.get("reads_by_writes", math.nan)
-    access = {True: "random", False: "sequential", None: "fileio"}[run.random]
-    load = {
-        "direction": ways[0] if len(ways) == 1 else "rw",
-        "random": run.random,
-        "block": values.get("block"),
-        "jobs": values.get("jobs"),
-        "reads_pct": 100 * ratio / (1 + ratio),
-    }
-    name = f"{access} {load['direction']}"
-    tools = {"sysbench": run.version} if run.version else {}
-    return results.log_of(
-        source, "sysbench", [results.Test(name, rows, load)], remarks, tools=tools
+    access = {100.0: "random", 0.0: "sequential", None: "fileio"}[run.random_pct]
+    load = results.observed_load(
+        f"{access} {ways[0] if len(ways) == 1 else 'rw'}",
+        100.0 * ("read" in ways) if len(ways) == 1 else 100 * ratio / (1 + ratio),
+        run.random_pct,
+        bs=values.get("block"),
+        numjobs=values.get("jobs"),
     )
+    tools = {"sysbench": run.version} if run.version else {}
+    return results.log_of(source, "sysbench", [results.Test(load, rows)], remarks, tools=tools)
 
 
 SYSBENCH = Format(

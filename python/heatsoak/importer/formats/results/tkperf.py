@@ -6,6 +6,7 @@ the file is a mean for each of those, in the order in which they ran.
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import islice
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -49,9 +50,8 @@ _DEVICE = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 
-#: The workload of one run of fio (name, pattern, block, share of reads), and what came of it.
-_Load = tuple[str, str | None, str | None, int | None]
-_Cell = tuple[_Load, dict[str, float]]
+#: What was asked of one run of fio, and what came of it.
+_Cell = tuple[Observed, dict[str, float]]
 
 
 def _recognises(source: Source) -> bool:
@@ -101,11 +101,12 @@ def _log(source: Source, test: Element, about: dict[str, Any]) -> Log | None:
     told = {element.tag: _value(element.text) for element in reversed(test)}
     told_s = number_of(told.get("runtime"))
     runtime_s = told_s if 0 < told_s < 1e6 else _DEFAULT_RUNTIME_S
-    cells = list(islice(_cells(test.tag, _list(told.get("roundmat"))), _MAX_RUNS + 1))
+    asked = {name: number_of(told.get(name)) for name in ("numjobs", "iodepth")}
+    cells = list(islice(_cells(test.tag, _list(told.get("roundmat")), asked), _MAX_RUNS + 1))
     if len(cells) > _MAX_RUNS:
         raise source.error(f"holds more than {_MAX_RUNS} runs of fio: no result of TKperf does")
     rows: list[dict[str, float | str]] = [
-        {"t_s": index * runtime_s, "interval_s": runtime_s, "step": load[0], **values}
+        {"t_s": index * runtime_s, "interval_s": runtime_s, "step": load.name, **values}
         for index, (load, values) in enumerate(cells, 1)
         if values
     ]
@@ -135,12 +136,11 @@ def _log(source: Source, test: Element, about: dict[str, Any]) -> Log | None:
         elif turns:
             remarks.append(Remark(f"steady state in rounds {min(turns)} to {max(turns)}"))
     versions = {"tkperf": about.get("ioperfversion"), "fio": told.get("fioversion")}
-    asked = {"jobs": number_of(told.get("numjobs")), "depth": number_of(told.get("iodepth"))}
     return Log(
         format=_NAME,
         source=source.name,
         samples=results.frame(rows),
-        steps=tuple(_step(load, asked) for load in dict(x for x in cells if x[1])),
+        steps=tuple(dict(cell for cell in cells if cell[1])),
         label=label,
         drive=_drive(about.get("devinfo")),
         conditions=conditions,
@@ -148,19 +148,6 @@ def _log(source: Source, test: Element, about: dict[str, Any]) -> Log | None:
         remarks=tuple(
             Remark(f"{source.name}: {label}: {r.text}", r.doubt, r.touches) for r in remarks
         ),
-    )
-
-
-def _step(load: _Load, asked: dict[str, Any]) -> Observed:
-    name, pattern, block, reads_pct = load
-    direction = pattern and pattern.removeprefix("rand")
-    return results.observed_load(
-        name,
-        direction,
-        random=pattern != direction if pattern else None,
-        block=None if block is None else parse_size(block),
-        reads_pct=reads_pct,
-        **asked,
     )
 
 
@@ -172,14 +159,21 @@ def _drive(info: Any) -> dict[str, Any]:
     return drive
 
 
-def _cells(tag: str, matrix: list[Any]) -> Iterator[_Cell]:
-    """Yield the runs of fio in the order in which they were."""
-    load: _Load
+def _cells(tag: str, matrix: list[Any], asked: dict[str, Any]) -> Iterator[_Cell]:
+    """Yield the runs of fio in the order in which they were; `asked` is the same of all."""
+
+    @cache
+    def load_of(
+        name: str, size: str | None, reads_pct: int | None, random_pct: int | None
+    ) -> Observed:
+        bs = None if size is None else parse_size(size)
+        return results.observed_load(name, reads_pct, random_pct, bs=bs, **asked)
+
     if tag == "writesat":
         latencies = _list(_at(matrix, 1))
         for index, value in enumerate(_list(_at(matrix, 0))):
             found = _finite(write_iops=value) | _latency("write_", _at(latencies, index))
-            yield ("write saturation", "randwrite", "4k", None), found
+            yield load_of("write saturation", "4k", 0, 100), found
     elif tag == "tp":
         rounds = [len(_list(_at(block, 0))) for block in matrix]
         is_disk = len(matrix) <= len(_DISK_THROUGHPUT_BLOCKS) and _DISK_ROUNDS in rounds
@@ -189,7 +183,8 @@ def _cells(tag: str, matrix: list[Any]) -> Iterator[_Cell]:
             own = [_list(_at(block, at)) for at in range(2)]
             for turn in range(max(map(len, own))):
                 for way, values in zip(results.DIRECTIONS, own, strict=True):
-                    load = (f"{way} {size or f'block {index + 1}'}", way, size, None)
+                    name = f"{way} {size or f'block {index + 1}'}"
+                    load = load_of(name, size, 100 * (way == "read"), 0)
                     yield load, _finite(_KIB_S, **{f"{way}_bw_mb_s": _at(values, turn)})
     else:
         # for each round a row for each share of reads, a column for each block
@@ -199,22 +194,24 @@ def _cells(tag: str, matrix: list[Any]) -> Iterator[_Cell]:
         for turn in matrix:
             for row, columns in enumerate(_list(turn)):
                 for column, value in enumerate(_list(columns)):
-                    load, prefix = _load_of(row, _at(shares, row), column, _at(blocks, column))
+                    share, size = _at(shares, row), _at(blocks, column)
+                    name, prefix = _cell_name(row, share, column, size)
+                    load = load_of(name, size, share, None if share is None else 100)
                     if kind == "lat":
                         yield load, _latency(prefix, value)
                     else:
                         yield load, _finite(**{f"{prefix}iops": value})
 
 
-def _load_of(row: int, share: int | None, column: int, size: str | None) -> tuple[_Load, str]:
-    """Return a workload by its place in a round, and what its columns begin with."""
+def _cell_name(row: int, share: int | None, column: int, size: str | None) -> tuple[str, str]:
+    """Return a workload's name by its place in a round, and what its columns begin with."""
     block = size or f"block {column + 1}"
     if share is None:
-        return (f"mix {row + 1}, block {column + 1}", None, size, None), ""
+        return f"mix {row + 1}, block {column + 1}", ""
     if 0 < share < 100:
-        return (f"randrw {share}/{100 - share} {block}", "randrw", size, share), ""
+        return f"randrw {share}/{100 - share} {block}", ""
     way = "read" if share else "write"
-    return (f"rand{way} {block}", f"rand{way}", size, None), f"{way}_"
+    return f"rand{way} {block}", f"{way}_"
 
 
 def _latency(prefix: str, values: Any) -> dict[str, float]:
