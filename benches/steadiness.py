@@ -99,7 +99,7 @@ def costs() -> None:
     print(f"consistency of an hour at 10 Hz: {best_ms(lambda: consistency(series)):.2f} ms")
     print(f"levels of 400 s: {best_ms(lambda: levels_of(rates[:4000:10])):.2f} ms")
     for every, what in ((1, "10 Hz"), (10, "1 Hz")):
-        log = ThermalLog([TemperatureReadings("composite", t_s[::every], temps[::every])], load)
+        log = ThermalLog([TemperatureReadings(t_s[::every], temps[::every], "composite")], load)
         took_ms = best_ms(partial(judge_log, log))
         print(f"trust in a sensor, an hour at {what}: {took_ms:.2f} ms")
 

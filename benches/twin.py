@@ -40,7 +40,7 @@ from heatsoak.catalog import load_drive
 from heatsoak.protocol import Pause, Protocol, WorkloadStep
 from heatsoak.recording import Event, InMemoryRecording, RecordingMeta
 from heatsoak.recording.columns import schema_of
-from heatsoak.target.simulated import workloads_json
+from heatsoak.target.simulated import driven
 from heatsoak.twin import Cooling, Twin, fit
 from heatsoak.twin.case import DRAWS, WorkloadCase
 from heatsoak.twin.model import shifted
@@ -268,10 +268,7 @@ def _run(
     core: Core, truth: Truth, name: str, runtime_s: float, share: float, sample_s: float = FINE_S
 ) -> dict[str, Array]:
     step = _step(truth, name, runtime_s, share)
-    core.begin(workloads_json(step, core.user_bytes))
-    found = core.advance(runtime_s + 10.0, sample_s)
-    core.end()
-    return found
+    return next(driven(core, step, runtime_s + 10.0, sample_s))
 
 
 def _filled(truth: Truth, core: Core) -> None:
@@ -280,10 +277,8 @@ def _filled(truth: Truth, core: Core) -> None:
         step = WorkloadStep.model_validate(
             {"name": "fill", "rw": "write", "bs": "1m", "iodepth": 8, "span": "16GiB"}
         )
-        core.begin(workloads_json(step, core.user_bytes))
-        while not core.done:
-            core.advance(60.0, 60.0)
-        core.end()
+        for _ in driven(core, step, 60.0, 60.0):
+            pass
         core.advance(7200.0, 600.0)
 
 
@@ -294,9 +289,7 @@ def _onset_s(
     core = Core(json.dumps(drive), json.dumps(place), truth.seed)
     _filled(truth, core)
     step = _step(truth, "load", 3600.0, share)
-    core.begin(workloads_json(step, core.user_bytes))
-    while not core.done:
-        core.advance(30.0, 30.0)
+    for _ in driven(core, step, 30.0, 30.0):
         told = core.truth()
         if np.isfinite(told["onset_s"]):
             return told["onset_s"], told["onset_sensor_c"]

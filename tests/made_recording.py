@@ -11,7 +11,7 @@ import polars as pl
 from heatsoak.analysis import RecordingFindings, analyze
 from heatsoak.protocol import Protocol
 from heatsoak.recording import META, Event, InMemoryRecording, Recording, RecordingMeta
-from heatsoak.recording.files import NO_CHECKSUMS, checksums, write_meta
+from heatsoak.recording.writer import NO_CHECKSUMS, checksums, write_meta
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]

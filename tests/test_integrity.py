@@ -15,8 +15,8 @@ import pytest
 from command import done_here, heatsoak_here, json_here
 from heatsoak.bench.resume import reopen
 from heatsoak.recording import Recording, RecordingWriter
-from heatsoak.recording.files import NO_CHECKSUMS
 from heatsoak.recording.meta import EVENTS, JOURNAL, META, PARQUET
+from heatsoak.recording.writer import NO_CHECKSUMS
 from heatsoak.serve.library import Library, Shelf
 from made_recording import make_recording, of_older_version
 from mutations import mutated

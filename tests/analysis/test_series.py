@@ -78,6 +78,10 @@ def test_the_interval_after_a_gap_is_not_as_long_as_the_gap() -> None:
     assert iops(rows, 0.0).interval_s.max() <= 3
 
 
+def test_a_sample_alone_has_a_mean_however_long_it_took() -> None:
+    assert iops(frame(t_s=[4.0], iops=[5.0]), 4.0).mean(-np.inf, np.inf) == 5.0
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.integers(1, 50), st.floats(0.1, 5.0), st.floats(0.1, 20.0))
 def test_resampling_keeps_what_was_moved(count: int, sampling_s: float, step_s: float) -> None:

@@ -11,9 +11,9 @@ from heatsoak.errors import UsageError
 from heatsoak.importer import import_files
 from heatsoak.importer.frames import build
 from heatsoak.importer.log import Log, Remark
-from heatsoak.importer.recordings import to_recording
+from heatsoak.importer.recordings import save_all, to_recording
 from heatsoak.protocol import Observed
-from heatsoak.recording import find_recordings, save_all
+from heatsoak.recording import find_recordings
 
 SECONDS = np.arange(1.0, 301.0)
 

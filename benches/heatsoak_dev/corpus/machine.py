@@ -13,7 +13,7 @@ import numpy as np
 from heatsoak._core import Drive as Core
 from heatsoak.analysis.series import Array
 from heatsoak.protocol import Pause, Purge, Step, WorkloadStep
-from heatsoak.target.simulated import workloads_json
+from heatsoak.target.simulated import until_done, workloads_json
 
 Spec = dict[str, Any]
 
@@ -157,9 +157,7 @@ class Machine:
         sample_s = grid_s / self._scale
         if duration_s is not None:
             return self._core.advance(round(duration_s / grid_s) * sample_s, sample_s)
-        pieces = []
-        while not self._core.done:
-            pieces.append(self._core.advance(100 * sample_s, sample_s))
+        pieces = list(until_done(self._core, 100 * sample_s, sample_s))
         return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
 
 

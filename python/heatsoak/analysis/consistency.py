@@ -15,6 +15,7 @@ from heatsoak.analysis import findings
 from heatsoak.analysis.rounds import steady_state
 from heatsoak.analysis.series import Array, RateSeries
 from heatsoak.analysis.view import StepView
+from heatsoak.recording import grid
 
 #: The window of the published method: the last 400 s of a step.
 WINDOW_S = 400.0
@@ -87,13 +88,12 @@ def by_second(series: RateSeries, window_s: float = np.inf) -> PerSecond:
 def _binned(series: RateSeries, duration_s: float, window_s: float) -> PerSecond:
     end_s = np.floor(duration_s + 1e-9)
     start_s = max(0.0, end_s - window_s)
-    second = np.floor(series.t_s - series.interval_s / 2 - start_s + 1e-9)
+    some = series.interval_s > 0
+    _, second, means = grid.whole_means(
+        series.t_s[some], series.interval_s[some], series.values[some], start_s, 1.0
+    )
     inside = (second >= 0) & (second < round(end_s - start_s))
-    index, interval_s = second[inside].astype(int), series.interval_s[inside]
-    moved = np.bincount(index, weights=series.values[inside] * interval_s)
-    time_s = np.bincount(index, weights=interval_s)
-    seen = np.flatnonzero(time_s > 0)
-    return PerSecond(start_s + seen + 1.0, moved[seen] / time_s[seen], float(end_s - start_s))
+    return PerSecond(start_s + second[inside] + 1.0, means[inside], float(end_s - start_s))
 
 
 #: Levels closer than about twice this share of the usual rate are one level.

@@ -29,9 +29,10 @@ from heatsoak.analysis.names import names_of
 from heatsoak.analysis.rounds import place_in_rounds, rounds_of
 from heatsoak.analysis.sensors import EpisodeOnset, judge_sensors_together
 from heatsoak.analysis.unloaded import counted_of, unloaded_of
-from heatsoak.analysis.view import RecordingView, SensorTrack, StepView, siblings_of
+from heatsoak.analysis.view import RecordingView, StepView, siblings_of
 from heatsoak.recording import IN_ORDER_ONLY, Recording, Touched
 from heatsoak.recording.columns import throttle_columns
+from heatsoak.recording.grid import SensorTrack
 
 #: The samples of more recordings are not all kept while each is judged.
 _MANY = 50

@@ -19,12 +19,10 @@ from heatsoak.analysis.definitions import metric_of_score
 from heatsoak.analysis.series import Array
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import MIN_STEADY_ROUNDS, RATES, Protocol, ScoreRule
-from heatsoak.recording import Recording, SensorMeta
+from heatsoak.recording import Recording, SensorMeta, grid
 from heatsoak.units import MB
 
 _DIRECTIONS = ("", "read_", "write_")
-#: A power reading holds for at most this many of the usual intervals.
-_LONGEST_INTERVALS = 3.0
 #: If power is known for less than this share of a stretch, there is no mean.
 _MIN_COVERED = 0.9
 
@@ -125,11 +123,11 @@ class _Rows:
             return None
         order = np.argsort(self._t_s[known], kind="stable")
         t_s, watts = self._t_s[known][order], watts[known][order]
-        before_s = np.concatenate([[0.0], t_s[:-1]])
-        gaps_s = t_s - before_s
-        reach_s = _LONGEST_INTERVALS * float(np.median(gaps_s[gaps_s > 0]))
-        from_s = np.append(np.maximum(before_s, t_s - reach_s), t_s[-1])
-        weights = self._overlap_s(from_s, np.append(t_s, t_s[-1] + reach_s))
+        since_s = grid.covered_s(np.append(0.0, t_s))[1:]
+        reach_s = grid.LONGEST * grid.usual_of(since_s)
+        weights = self._overlap_s(
+            np.append(t_s - since_s, t_s[-1]), np.append(t_s, t_s[-1] + reach_s)
+        )
         covered_s = float(np.sum(weights))
         if covered_s <= 0 or covered_s < _MIN_COVERED * (self._end_s - self._start_s):
             return None

@@ -9,9 +9,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from heatsoak.recording import grid
 from heatsoak.words import amount_text
 
-Array = NDArray[np.float64]
+Array = grid.Array
 
 #: A normal distribution's standard deviation over its median absolute deviation.
 MAD_TO_SIGMA = 1.4826
@@ -20,8 +21,8 @@ MAD_TO_SIGMA = 1.4826
 #: How slowly the temperature of a drive may follow what warms it.
 TIME_CONSTANTS_S = np.geomspace(4.0, 1600.0, 11)
 
-#: An interval that was not logged is at most this many usual intervals long; the rest is a gap.
-_LONGEST_INTERVAL = 3.0
+#: A sample of which nothing tells how long it took.
+_LEAST_S = 1e-6
 
 RateUnit = Literal["mb_s", "iops", "lat_us"]
 _UNITS = {"mb_s": "MB/s", "iops": "IOPS", "lat_us": "I/Os a second"}
@@ -56,39 +57,25 @@ class RateSeries:
         return float(self.t_s[-1]) if len(self.t_s) else 0.0
 
     @cached_property
-    def sums(self) -> tuple[Array, Array, Array]:
-        """Starts and ends of intervals; for each, the data moved and the time measured up to it."""
-        # where intervals overlap, the later one is shortened
-        edges_s = np.stack([self.t_s - self.interval_s, self.t_s], axis=1).ravel()
-        edges_s = np.maximum.accumulate(edges_s)
-        length_s = edges_s[1::2] - edges_s[::2]
-        zero = np.zeros(len(self.t_s))
-        moved = np.cumsum(np.stack([zero, self.values * length_s], axis=1).ravel())
-        measured_s = np.cumsum(np.stack([zero, length_s], axis=1).ravel())
-        return edges_s, moved, measured_s
+    def amounts(self) -> grid.Amounts:
+        """The data moved and the time measured up to the ends of intervals."""
+        return grid.Amounts.of(self.t_s, self.interval_s, self.values)
 
     def mean(self, start_s: float, end_s: float) -> float:
         """Return the time-weighted mean from `start_s` to `end_s`; NaN if nothing was measured."""
-        if len(self.t_s) == 0:
-            return float("nan")
-        edges_s, moved, measured_s = self.sums
-        before, behind = np.interp((start_s, end_s), edges_s, measured_s)
-        if not behind > before:
-            return float("nan")
-        total = np.diff(np.interp((start_s, end_s), edges_s, moved))[0]
-        return float(total / (behind - before))
+        (moved,), (measured_s,) = self.amounts.between(np.array([start_s, end_s]))
+        return float(moved / measured_s) if measured_s > 0 else float("nan")
 
     def lowest(self, length_s: float, start_s: float, end_s: float) -> float:
         """Return the lowest mean over `length_s` within a time; infinite where none is measured."""
-        edges_s, moved, measured_s = self.sums
+        edges_s = self.amounts.edges_s
         inside = (edges_s > start_s) & (edges_s < end_s - length_s)
         begins_s = np.concatenate([[start_s], edges_s[inside], [end_s - length_s]])
         begins_s = begins_s[begins_s >= start_s]
         spans_s = np.stack([begins_s, begins_s + length_s])
-        lengths_s = np.diff(np.interp(spans_s, edges_s, measured_s), axis=0)[0]
-        known = lengths_s >= 0.5 * length_s
-        amounts = np.diff(np.interp(spans_s, edges_s, moved), axis=0)[0]
-        return float(np.min(amounts[known] / lengths_s[known], initial=np.inf))
+        (moved,), (measured_s,) = self.amounts.between(spans_s)
+        known = measured_s >= 0.5 * length_s
+        return float(np.min(moved[known] / measured_s[known], initial=np.inf))
 
     def text(self, rate: float) -> str:
         """Return a rate with its unit."""
@@ -99,14 +86,7 @@ class RateSeries:
 
         NaN if less than half of the time was measured.
         """
-        mean: Array = np.full(len(edges_s) - 1, np.nan)
-        if len(self.t_s):
-            starts_s, moved, measured_s = self.sums
-            known_s = np.diff(np.interp(edges_s, starts_s, measured_s))
-            total = np.diff(np.interp(edges_s, starts_s, moved))
-            is_known = (known_s >= 0.5 * np.diff(edges_s)) & (known_s > 0)
-            np.divide(total, known_s, out=mean, where=is_known)
-        return mean
+        return self.amounts.means(edges_s)
 
     def between(self, start_s: float, end_s: float) -> "RateSeries":
         """Return the part that ends after `start_s` and up to `end_s`; times are unchanged."""
@@ -181,10 +161,9 @@ def _total(
         empty = np.empty(0)
         return RateSeries(empty, empty, empty, unit)
     t_s = samples["t_s"].cast(pl.Float64).to_numpy() - start_s
+    logged = np.full(len(t_s), np.nan)
     if "interval_s" in samples.columns:
         logged = samples["interval_s"].cast(pl.Float64).to_numpy()
-    else:
-        logged = np.full(len(t_s), np.nan)
     measured = np.isfinite(t_s) & np.any([np.isfinite(column) for column in columns], axis=0)
     rows = np.flatnonzero(measured)
     if len(rows) > 1 and not np.all(np.diff(t_s[rows]) > 0):
@@ -199,7 +178,9 @@ def _total(
         # a latency of zero was not measured
         known = mean_us > 0
         t_s, logged, together = t_s[known], logged[known], 1e6 / mean_us[known]
-    return RateSeries(t_s, _intervals(t_s, logged), together, unit)
+    # a sample alone has a mean, however long it took
+    interval_s = np.maximum(grid.covered_s(t_s, logged), _LEAST_S)
+    return RateSeries(t_s, interval_s, together, unit)
 
 
 def _mean_of_each(values: Array, first: NDArray[np.intp]) -> Array:
@@ -212,18 +193,6 @@ def _mean_of_each(values: Array, first: NDArray[np.intp]) -> Array:
     mean: Array = np.full(len(first), np.nan)
     np.divide(total, count, out=mean, where=count > 0)
     return mean
-
-
-def _intervals(t_s: Array, logged: Array) -> Array:
-    """Lengths of the intervals: as logged, otherwise since the previous row unless there is a
-    gap."""
-    known = np.isfinite(logged) & (logged > 0)
-    if known.all():
-        return logged
-    between = np.diff(t_s, prepend=min(0.0, t_s[0]) if len(t_s) else 0.0)
-    usual = float(np.median(between[1:])) if len(between) > 1 else np.inf
-    between = np.clip(between, 1e-6, _LONGEST_INTERVAL * usual)
-    return np.where(known, logged, between)
 
 
 def tidied(series: RateSeries) -> RateSeries:

@@ -14,9 +14,10 @@ import polars as pl
 from heatsoak import words
 from heatsoak.analysis import findings, series
 from heatsoak.analysis.definitions import NO_THROUGHPUT
-from heatsoak.analysis.view import SensorTrack, StepView
+from heatsoak.analysis.view import StepView
 from heatsoak.recording import HEALTH, IN_ORDER_ONLY, Recording
 from heatsoak.recording.columns import throttle_columns, throttle_counters
+from heatsoak.recording.grid import SensorTrack
 
 #: A counter of 32 bits that is full counts no more.
 _FULL = 2.0**32 - 1
@@ -281,12 +282,12 @@ def _followed(view: StepView) -> _Followed | None:
         return None
     step_s = max(1.0, float(temp.t_s[-1] - temp.t_s[0]) / _MAX_STEPS)
     grid_s = np.arange(temp.t_s[0], temp.t_s[-1], step_s)
-    temps_c = np.interp(grid_s, temp.t_s, temp.values)
+    temps_c = temp.along(grid_s)
     explained, best = _MIN_EXPLAINED, None
     for what, column, track in _candidates(view):
         if len(track.values) < _MIN_READINGS or float(np.ptp(track.values)) == 0:
             continue
-        cause = np.interp(grid_s, track.t_s, track.values)
+        cause = track.along(grid_s)
         for tau_s in series.TIME_CONSTANTS_S:
             followed = series.lagged(cause - cause[0], step_s / tau_s)
             if float(np.std(followed)) == 0:

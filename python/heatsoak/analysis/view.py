@@ -18,32 +18,12 @@ from heatsoak.analysis.sensors import sense
 from heatsoak.analysis.series import Array, RateSeries, directions, iops, throughput
 from heatsoak.recording import Recording
 from heatsoak.recording.columns import TEMPERATURES, drive_temperatures, judged, limits_c
+from heatsoak.recording.grid import SensorTrack
 
 #: A direction that carries less than this share of the throughput is not judged on its own.
 _MIN_SHARE = 0.1
 #: A drop that ends this close to its step's end lasted to it: in samples, and at least in seconds.
 _TO_THE_END, _TO_THE_END_S = 2.0, 1.0
-
-
-@dataclass(frozen=True)
-class SensorTrack:
-    """One column of sensor readings: times from the step's start, rising, and values."""
-
-    t_s: Array
-    values: Array
-
-    def at(self, t_s: float) -> float | None:
-        """Return the last reading up to `t_s`, or the first if there is none before."""
-        if len(self.values) == 0:
-            return None
-        index = int(np.searchsorted(self.t_s, t_s, side="right")) - 1
-        return float(self.values[max(index, 0)])
-
-    def between(self, start_s: float, end_s: float) -> Array:
-        """Return the readings in `start_s` to `end_s`."""
-        first = np.searchsorted(self.t_s, start_s, side="left")
-        last = np.searchsorted(self.t_s, end_s, side="right")
-        return self.values[first:last]
 
 
 class StepView:
@@ -169,7 +149,7 @@ class StepView:
         return one
 
     def track(self, column: str) -> SensorTrack:
-        """Return the readings of a sensor's column."""
+        """Return the readings of a sensor's column; times count from the step's start."""
         if column not in self._tracks:
             self._tracks[column] = self._read(column)
         return self._tracks[column]
@@ -275,7 +255,7 @@ class StepView:
         self._columns.clear()
         for name in ("iops", "_written_mb"):
             self.__dict__.pop(name, None)
-        self.throughput.__dict__.pop("sums", None)
+        self.throughput.__dict__.pop("amounts", None)
 
     def written_gb(self, t_s: float) -> float | None:
         """Return how much was written from the step's start to `t_s`."""

@@ -20,7 +20,7 @@ from heatsoak.bench.interruptions import passed_since
 from heatsoak.bench.probes import RATES
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Conditions, Precondition, Protocol, Purge, Step
-from heatsoak.recording import Event, Recording, attempt_name, files
+from heatsoak.recording import Event, Recording, attempt_name, writer
 from heatsoak.recording.meta import ATTEMPT, EVENTS, JOURNAL, PARQUET, is_attempt
 from heatsoak.target import Identity
 from heatsoak.words import duration_text, said
@@ -330,7 +330,7 @@ def reopen(recording: Recording, since: int | None) -> tuple[Recording, int]:
             journal = replaced.enter_context(place.writing(JOURNAL))
             _write_samples(recording, tail, attempt, journal)
             # all that takes room is written: from here on its files differ, until it has ended
-            files.write_meta(recording.path, recording.meta.model_copy(update=files.NO_CHECKSUMS))
+            writer.write_meta(recording.path, recording.meta.model_copy(update=writer.NO_CHECKSUMS))
         # having the samples twice does no harm, and the journal is complete now
         system.remove(recording.path / PARQUET)
     return Recording.open(recording.path), attempt

@@ -15,7 +15,7 @@ from heatsoak.errors import UsageError
 from heatsoak.exporter import ExportFormat, export
 from heatsoak.output import Console, Text
 from heatsoak.protocol import Conditions, read_labels
-from heatsoak.recording import Recording, Touched, find_recordings, save_all
+from heatsoak.recording import Recording, Touched, find_recordings
 
 
 @common.with_groups
@@ -42,6 +42,7 @@ def import_command(
 ) -> int:
     # the readers take a while to load, and every command loads this module
     from heatsoak.importer import import_files, save_with_meter
+    from heatsoak.importer.recordings import save_all
 
     writing.require_new(output)
     if into is not None:

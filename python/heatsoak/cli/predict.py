@@ -16,7 +16,7 @@ from heatsoak.errors import UsageError
 from heatsoak.output import Console, Text, table_of
 from heatsoak.protocol import WorkloadStep
 from heatsoak.ranges import FITTED_LEVEL, Range
-from heatsoak.recording.files import check_free
+from heatsoak.recording.writer import check_free
 from heatsoak.twin import (
     Advice,
     Cooling,

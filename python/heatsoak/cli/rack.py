@@ -20,7 +20,7 @@ from heatsoak.rack.host import HostDrive, perform
 from heatsoak.rack.kept import HOME_VARIABLE
 from heatsoak.rack.metrics import RackMetrics
 from heatsoak.recording import Recording
-from heatsoak.recording.files import check_free
+from heatsoak.recording.writer import check_free
 from heatsoak.units import parse_seconds
 from heatsoak.words import counted, size_text
 

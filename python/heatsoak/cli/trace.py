@@ -16,7 +16,7 @@ from heatsoak.cli import common
 from heatsoak.errors import UsageError
 from heatsoak.files import require_file
 from heatsoak.output import Console, Text, table_of
-from heatsoak.recording.files import check_free
+from heatsoak.recording.writer import check_free
 
 #: What ``--as`` takes whose name in `_core` is another.
 _CORE_NAMES = {"fio3": "iolog-v3", "fio2": "iolog-v2"}

@@ -18,7 +18,7 @@ from heatsoak.exporter.fioplot import fio_files
 from heatsoak.exporter.names import ExportFormat
 from heatsoak.exporter.openmetrics import check_clocks, write_openmetrics
 from heatsoak.recording import Recording
-from heatsoak.recording.files import check_free
+from heatsoak.recording.writer import check_free
 
 __all__ = ["ExportFormat", "Written", "export"]
 

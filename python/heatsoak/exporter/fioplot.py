@@ -22,7 +22,7 @@ import heatsoak
 from heatsoak import protocol
 from heatsoak.errors import UsageError
 from heatsoak.exporter.names import file_name, unused
-from heatsoak.recording import Recording
+from heatsoak.recording import Recording, grid
 from heatsoak.words import block_text
 
 _Array = NDArray[np.float64]
@@ -136,11 +136,6 @@ def _rates(rows: pl.DataFrame, prefix: str, bs: int | None) -> _Rates | None:
     if rows.is_empty():
         return None
     end_s = rows["t_s"].to_numpy()
-    between = np.diff(end_s, prepend=np.nan)
-    usual_s = float(np.nanmedian(between)) if len(end_s) > 1 else 1.0
-    logged = rows["interval_s"].to_numpy()
-    missing = ~(np.isfinite(logged) & (logged > 0))
-    interval_s = np.where(missing, np.clip(np.nan_to_num(between, nan=usual_s), 0, usual_s), logged)
     values = {
         log: rows[name].to_numpy() / unit
         for (log, (_, unit)), name in zip(_LOGS.items(), names, strict=True)
@@ -154,7 +149,7 @@ def _rates(rows: pl.DataFrame, prefix: str, bs: int | None) -> _Rates | None:
     nothing = np.full(len(end_s), np.nan)
     return _Rates(
         end_s,
-        interval_s,
+        grid.covered_s(end_s, rows["interval_s"].to_numpy()),
         {log: array.astype(float) for log, array in values.items()},
         rows[lat_max].to_numpy().astype(float) if lat_max in rows.columns else nothing,
     )

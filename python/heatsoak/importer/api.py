@@ -17,7 +17,6 @@ import numpy as np
 import polars as pl
 
 from heatsoak import errors, recording
-from heatsoak.importer.frames import intervals
 from heatsoak.importer.join import join
 from heatsoak.importer.log import Log, Options, Remark, nothing_to_shift
 from heatsoak.importer.recordings import possible, thinned, to_recording, with_gaps
@@ -25,6 +24,7 @@ from heatsoak.importer.source import MAX_RUNS, Source, UnknownFormatError
 from heatsoak.importer.stretches import divided, with_stretches
 from heatsoak.output import Progress
 from heatsoak.protocol import Conditions, Observed
+from heatsoak.recording import grid
 from heatsoak.recording.columns import FAMILIES, FIXED, TEMPERATURES, column_of
 from heatsoak.recording.meta import LONGEST_S
 from heatsoak.recording.reader import cleaned
@@ -300,7 +300,7 @@ def recording_of_frame(
     samples = cleaned(frame.lazy(), schema).collect()
     samples = samples.sort("t_s", maintain_order=True)
     if "interval_s" not in columns:
-        samples = samples.with_columns(interval_s=intervals(samples["t_s"].to_numpy()))
+        samples = samples.with_columns(interval_s=grid.covered_s(samples["t_s"].to_numpy()))
     log = Log(format="frame", source=name, samples=samples, drive=_identity(drive))
     if "step" in columns:
         steps = samples["step"].drop_nulls().unique(maintain_order=True)

@@ -24,6 +24,7 @@ from heatsoak.importer.source import Source
 from heatsoak.importer.tables import DISK, unit_remark
 from heatsoak.importer.tables.rows import wanted_drives
 from heatsoak.protocol import Observed
+from heatsoak.recording import grid
 from heatsoak.recording.columns import schema_of
 from heatsoak.words import listed, rate_text
 
@@ -404,24 +405,21 @@ def with_other_drives(logs: Sequence[Log], drives: Iterable[Log]) -> list[Log]:
     others = []
     for log in drives:
         if log.has_any("bw_mb_s"):
-            # the MB moved by the begin and by the end of each sample; none in gaps
             _, begins_s, ends_s, mb_s = _spans(log)
-            moments_s = np.maximum.accumulate(np.column_stack([begins_s, ends_s]).ravel())
-            in_all_mb = np.cumsum(mb_s * (ends_s - begins_s))
-            others.append((moments_s, np.concatenate([[0.0], np.repeat(in_all_mb, 2)[:-1]])))
+            others.append(grid.Amounts.of(ends_s, ends_s - begins_s, mb_s))
     return [_beside(log, others) if log.has_any("bw_mb_s") else log for log in logs]
 
 
 def _spans(log: Log) -> tuple[pl.DataFrame, frames.Array, frames.Array, frames.Array]:
     """The samples that have a rate, when each begins and ends by the clock, and its MB/s."""
     seen = frames.rated(log.samples)
-    begins_s, ends_s = (times_s + (log.start_unix_s or 0.0) for times_s in frames.spans_of(seen))
+    begins_s, ends_s = (times_s + (log.start_unix_s or 0.0) for times_s in grid.spans_s(seen))
     return seen, begins_s, ends_s, frames.moved(seen)
 
 
-def _beside(log: Log, drives: Iterable[tuple[frames.Array, frames.Array]]) -> Log:
+def _beside(log: Log, drives: Iterable[grid.Amounts]) -> Log:
     seen, begins_s, ends_s, own_mb_s = _spans(log)
-    all_mb = sum(np.interp(ends_s, *each) - np.interp(begins_s, *each) for each in drives)
+    all_mb = sum(each.between(np.stack([begins_s, ends_s]))[0][0] for each in drives)
     with np.errstate(divide="ignore", invalid="ignore"):
         others = all_mb / (ends_s - begins_s) - own_mb_s
     others = np.where(others < 1e-3 * own_mb_s, 0.0, others)  # sums are rounded

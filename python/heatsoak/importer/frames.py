@@ -12,37 +12,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from heatsoak.recording import Touched, schema_of
+from heatsoak.recording import Touched, grid, schema_of
 from heatsoak.words import amount_text, rate_text
 
-Array = NDArray[np.float64]
+Array = grid.Array
 
-#: A logger's sample covers at most this many of its usual intervals; a longer gap is unknown.
-_MAX_INTERVALS = 2.0
 #: A mean over more usual intervals than this, or over more than an hour, says nothing of a load.
 _MAX_MEAN_INTERVALS = 10.0
 _MAX_MEAN_S = 3600.0
 #: Throughput, of reads (`read_bw_mb_s`), of writes, or together.
 RATES = ("bw_mb_s", "iops")
-
-
-def usual_of(seconds: Array) -> float:
-    """Return the median of times between rows, of those above 0; 0 where there are none."""
-    positive = seconds[seconds > 0]
-    return float(np.median(positive)) if len(positive) else 0.0
-
-
-def intervals(t_s: Array) -> Array:
-    """Return the time each sample covers: since the one before, in a gap the usual interval.
-
-    The first sample's is the usual one; a single sample's is 0.
-    """
-    if len(t_s) < 2:
-        return np.zeros(len(t_s))
-    between = np.diff(t_s)
-    usual = usual_of(between)
-    between = np.where(between > _MAX_INTERVALS * usual, usual, between)
-    return np.concatenate([[usual], between])
 
 
 def spread(t_s: Array, unit_s: float = 1.0) -> Array:
@@ -55,7 +34,7 @@ def spread(t_s: Array, unit_s: float = 1.0) -> Array:
 
 def are_far_apart(seconds: Array) -> NDArray[np.bool_]:
     """Whether readings of a counter lie so far apart that a mean between them is no rate."""
-    return np.asarray(seconds > min(_MAX_MEAN_INTERVALS * usual_of(seconds), _MAX_MEAN_S))
+    return np.asarray(seconds > min(_MAX_MEAN_INTERVALS * grid.usual_of(seconds), _MAX_MEAN_S))
 
 
 def rates(counter: Array, t_s: Array) -> Array:
@@ -91,12 +70,6 @@ def rated(samples: pl.DataFrame) -> pl.DataFrame:
     return samples.filter(pl.any_horizontal(pl.col(name).is_not_null() for name in names))
 
 
-def spans_of(samples: pl.DataFrame) -> tuple[Array, Array]:
-    """Return when the interval of each sample began, and when it ended."""
-    ends_s = samples["t_s"].to_numpy()
-    return ends_s - samples["interval_s"].fill_null(0.0).to_numpy(), ends_s
-
-
 def run_slices(
     t_s: Array, back_s: float = 0.0, ahead_s: float = np.inf, marks: ArrayLike = ()
 ) -> list[slice]:
@@ -124,7 +97,7 @@ def entered_and_held(on: Array, t_s: Array) -> tuple[Array, Array]:
     """Return how often a state was entered and how long it held, cumulative, from 0/1 readings."""
     active = on > 0.5
     entered = np.cumsum(active & ~np.concatenate([[False], active[:-1]]))
-    held_s = np.cumsum(np.where(active, intervals(t_s), 0.0))
+    held_s = np.cumsum(np.where(active, grid.covered_s(t_s), 0.0))
     return entered.astype(float), held_s
 
 
@@ -198,7 +171,7 @@ def rates_of(
     told = {name: _between(values, t_s)[rows] for name, values in counters.items()}
     kept = _fresh(told, t_s[rows])
     rows, told = rows[kept], {name: values[kept] for name, values in told.items()}
-    interval_s = intervals(t_s)
+    interval_s = grid.covered_s(t_s)
     since_s = np.diff(t_s[rows])
     beat_s = float(np.median(since_s)) if len(since_s) else 0.0
     beat = amount_text(beat_s, "s")

@@ -17,10 +17,10 @@ import polars as pl
 
 from heatsoak import words
 from heatsoak.importer.block_devices import OTHER_DRIVES
-from heatsoak.importer.frames import rated, spans_of
+from heatsoak.importer.frames import rated
 from heatsoak.importer.log import Log, Remark, nothing_to_shift
 from heatsoak.importer.stretches import rates, without_ragged_edges
-from heatsoak.recording import schema_of
+from heatsoak.recording import grid, schema_of
 
 _LOADED = ("bw_mb_s", "iops", "lat_us", "lat_p50_us", "lat_p99_us", "lat_p999_us", "lat_max_us")
 #: Columns that only the leading log may have.
@@ -198,7 +198,7 @@ def _in_steps_of(summary: Log, series: Log, alignment: Alignment) -> Log | str:
     """`series`, in its own time, in the steps of `summary`; or why it did not see them."""
     seen = rated(series.samples)
     _, _, total = rates(seen)
-    begins_s, ends_s = (times_s + alignment.shift_s for times_s in spans_of(seen))
+    begins_s, ends_s = (times_s + alignment.shift_s for times_s in grid.spans_s(seen))
     labels = np.full(series.samples.height, None, dtype=object)
     all_t_s = series.samples["t_s"].to_numpy() + alignment.shift_s
     summed = rated(summary.samples)
@@ -207,7 +207,8 @@ def _in_steps_of(summary: Log, series: Log, alignment: Alignment) -> Log | str:
     placed = set()
     # clocks of whole seconds: what begins a little early still belongs to the step
     slack_s = np.minimum((ends_s - begins_s) / 2, 1.0)
-    for name, start_s, end_s, mean in zip(summed["step"], *spans_of(summed), counted, strict=True):
+    spans_s = grid.spans_s(summed)
+    for name, start_s, end_s, mean in zip(summed["step"], *spans_s, counted, strict=True):
         within = (begins_s >= start_s - slack_s) & (ends_s <= end_s + slack_s)
         own = np.flatnonzero(within)
         if len(own) < _MIN_SAMPLES:

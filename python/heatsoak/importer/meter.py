@@ -11,7 +11,7 @@ from heatsoak.errors import UsageError
 from heatsoak.importer import join
 from heatsoak.importer.api import read
 from heatsoak.importer.log import Log, Options
-from heatsoak.importer.recordings import event_of
+from heatsoak.importer.recordings import event_of, save_all
 from heatsoak.importer.source import Source
 from heatsoak.recording import (
     Event,
@@ -19,7 +19,6 @@ from heatsoak.recording import (
     Recording,
     SensorMeta,
     find_recordings,
-    save_all,
     schema_of,
 )
 from heatsoak.recording.meta import RAW

@@ -16,7 +16,7 @@ from heatsoak.importer.reports import stated_interval
 from heatsoak.importer.source import MAX_RUNS
 from heatsoak.importer.tables.rows import wanted_drives
 from heatsoak.importer.timestamps import Times, read_times
-from heatsoak.recording import HEALTH, SensorMeta
+from heatsoak.recording import HEALTH, SensorMeta, grid
 from heatsoak.words import amount_text
 
 #: Readings apart by this many whole seconds or more need no evening out.
@@ -291,7 +291,7 @@ def _logs(
             name=readings.name,
             source=source,
             columns=own,
-            interval_s=float(frames.intervals(log.samples["t_s"].to_numpy())[0]),
+            interval_s=float(grid.covered_s(log.samples["t_s"].to_numpy())[0]),
             thresholds=drive.thresholds,
             details=health,
         )

@@ -6,7 +6,7 @@ of a counter that wrapped. What is thinned are means of short stretches.
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,12 +15,13 @@ import numpy as np
 import polars as pl
 
 import heatsoak
-from heatsoak import protocol, recording, words
+from heatsoak import protocol, recording, words, writing
 from heatsoak.errors import UsageError
 from heatsoak.importer import frames
 from heatsoak.importer.log import Log, Remark
 from heatsoak.importer.tables import derived
 from heatsoak.importer.tables.headers import meaning
+from heatsoak.recording import grid
 from heatsoak.recording.columns import Average, column_of
 from heatsoak.recording.meta import LONGEST_S
 
@@ -197,6 +198,30 @@ def _step_events(samples: pl.DataFrame) -> list[recording.Event]:
     return sorted(events, key=lambda event: event.t_s)
 
 
+def save_all(
+    held: Sequence[recording.InMemoryRecording], directory: Path
+) -> list[recording.Recording]:
+    """Write one recording to `directory`, or several to numbered subdirectories.
+
+    Raises UsageError if `directory` is not empty or cannot be created.
+    """
+    writing.require_new(directory)
+    if len(held) == 1:
+        return [held[0].save(directory)]
+    width = len(str(len(held)))
+    names = [f"{number:0{width}d}-{_slug(one)}" for number, one in enumerate(held, 1)]
+    with writing.making(directory) as partial:
+        for each, name in zip(held, names, strict=True):
+            each.save(partial / name)
+    return [recording.Recording.open(directory / name) for name in names]
+
+
+def _slug(one: recording.InMemoryRecording) -> str:
+    words = [one.path.stem, *(str(value) for value in one.meta.conditions.values())]
+    plain = "-".join(re.sub(r"[^A-Za-z0-9]+", "-", word).strip("-") for word in words)
+    return plain[:60].strip("-") or "recording"
+
+
 # --- gaps ---
 
 
@@ -207,7 +232,7 @@ def with_gaps(log: Log) -> Log:
     between = np.diff(t_s)
     if not (between > 0).any() or log.is_in_order_only:
         return log
-    is_wide = between > max(_GAP_INTERVALS * frames.usual_of(between), _GAP_S)
+    is_wide = between > max(_GAP_INTERVALS * grid.usual_of(between), _GAP_S)
     if "step" in seen.columns:
         # between steps nothing need have been logged
         is_wide &= (seen["step"] == seen["step"].shift()).fill_null(True).to_numpy()[1:]

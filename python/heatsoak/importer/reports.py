@@ -21,6 +21,7 @@ from heatsoak.importer.source import Source
 from heatsoak.importer.tables import ReportColumn, values_of
 from heatsoak.importer.tables.cells import Words
 from heatsoak.importer.timestamps import Times, read_stamps
+from heatsoak.recording import grid
 from heatsoak.words import amount_text
 
 _COMMAND = re.compile(r"(?:^|[\s\"'/`$#>+|&;])iostat((?:\s+[\w./,=:-]+)+)")
@@ -289,7 +290,7 @@ def _runs(
     for part in parts:
         taken = times.kept[part]
         ends_s = frames.spread(np.maximum.accumulate(times.ends_s[taken]))
-        lasted_s = frames.intervals(ends_s)
+        lasted_s = grid.covered_s(ends_s)
         if reader.by_time:
             stated_s = lengths_s[taken]
             lasted_s = np.where((stated_s > 0) & (stated_s < 1e6), stated_s, lasted_s)
@@ -300,7 +301,7 @@ def _runs(
         if len(taken) == 1 and not lasted_s[0] > 0:
             lasted_s = np.full(1, times.interval_s or 1.0)
             if reader.by_time:
-                lasted_s = frames.intervals(times.ends_s[times.kept])[part]
+                lasted_s = grid.covered_s(times.ends_s[times.kept])[part]
         runs.append(
             Reports(
                 ends_s,
@@ -354,7 +355,7 @@ class _Timeline:
         if not by_time:
             return frames.run_slices(kept_s, _SET_BACK_S)
         after = np.searchsorted(kept_s, self.restarts_s, side="right")
-        gap_s = _MAX_GAP_INTERVALS * frames.usual_of(np.diff(kept_s))
+        gap_s = _MAX_GAP_INTERVALS * grid.usual_of(np.diff(kept_s))
         return frames.run_slices(kept_s, ahead_s=gap_s, marks=after)
 
 

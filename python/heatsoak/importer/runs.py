@@ -15,6 +15,7 @@ from heatsoak.importer.recordings import directed
 from heatsoak.importer.source import MAX_RUNS
 from heatsoak.importer.timestamps import Times
 from heatsoak.protocol import Conditions, Observed
+from heatsoak.recording import grid
 from heatsoak.recording.columns import status_columns
 from heatsoak.recording.meta import LONGEST_S
 
@@ -175,7 +176,7 @@ def _runs(rows: Rows) -> list[_Run]:
         # where the header stood again, and where the clock was set: back by more than rows may be
         # out of order, or ahead by more than a recording lasts, as from 1970
         back_s, marks = (
-            2.0 * frames.usual_of(np.diff(t_s[indices])),
+            2.0 * grid.usual_of(np.diff(t_s[indices])),
             np.searchsorted(indices, rows.marks),
         )
         slices = frames.run_slices(t_s[indices], back_s, LONGEST_S, marks)
@@ -221,7 +222,7 @@ def _taken(rows: Rows, indices: Indices, label: str, first: int, *, named: bool)
     t_s, begin = part.times.t_s, rows.times.start_unix_s
     # a count that begins within the first intervals is the run's own; a clock's begins anywhere
     may_count = begin is None or indices.min() == first
-    counts = may_count and 0 <= t_s[0] <= 10 * frames.usual_of(np.diff(t_s))
+    counts = may_count and 0 <= t_s[0] <= 10 * grid.usual_of(np.diff(t_s))
     first_s = 0.0 if counts else float(t_s[0])
     start_unix_s = None if begin is None else begin + first_s
     times = replace(part.times, t_s=t_s - first_s, start_unix_s=start_unix_s)
@@ -233,7 +234,7 @@ def _follows(before: Rows, after: Rows) -> bool:
         return False
     ends_s = before.times.start_unix_s + before.times.t_s[-1]
     gap_s = after.times.start_unix_s + after.times.t_s[0] - ends_s
-    usual_s = frames.usual_of(np.diff(before.times.t_s))
+    usual_s = grid.usual_of(np.diff(before.times.t_s))
     return bool(0 < gap_s <= max(_CONTINUES_S, _CONTINUES_INTERVALS * usual_s))
 
 
@@ -282,7 +283,7 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
     if "interval_s" not in columns and has_rates:
         # work that the first row tells of was done before its time
         has_worked = any(v[0] > 0 for name, v in columns.items() if name.endswith(frames.RATES))
-        columns["interval_s"] = frames.intervals(t_s)
+        columns["interval_s"] = grid.covered_s(t_s)
         if t_s[0] < 0.5 * columns["interval_s"][0] and has_worked:
             shift = float(columns["interval_s"][0]) - float(t_s[0])
             t_s = t_s + shift
@@ -358,7 +359,7 @@ def _of_passes(rows: Rows, columns: dict[str, Any]) -> tuple[Rows, dict[str, Any
     t_s = rows.times.t_s
     count = len(t_s)
     second = np.arange(2 * count) % 2 == 1
-    apart_s = frames.intervals(t_s) if count > 1 else np.ones(1)
+    apart_s = grid.covered_s(t_s) if count > 1 else np.ones(1)
     split = {name: np.repeat(values, 2) for name, values in columns.items()}
     for name, values in split.items():
         if (way := name.split("_")[0]) in ways:
@@ -396,7 +397,7 @@ def _of_totals(
         falls = np.count_nonzero(np.diff(known) < 0)
         if unit_mb is None and falls > 0.01 * len(known):
             with np.errstate(divide="ignore", invalid="ignore"):
-                amounts[name] = values / frames.intervals(t_s)
+                amounts[name] = values / grid.covered_s(t_s)
         else:
             counters[name] = values
     found, said = frames.rates_of(counters, t_s, unit_mb or 0.0)

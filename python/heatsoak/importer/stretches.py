@@ -22,7 +22,7 @@ from heatsoak.importer.log import Log, Remark
 from heatsoak.importer.recordings import to_recording
 from heatsoak.importer.runs import BUSY_PCT
 from heatsoak.protocol import Observed
-from heatsoak.recording import InMemoryRecording, Recording
+from heatsoak.recording import InMemoryRecording, Recording, grid
 from heatsoak.words import duration_text, percent_text
 
 #: Below this share of the log's high level (its 95th percentile under load) the drive is idle,
@@ -57,11 +57,8 @@ def with_stretches(log: Log) -> Log:
     t_s = seen["t_s"].to_numpy()
     if len(t_s) < PAUSE_SAMPLES:
         return replace(log, steps=(_step(reads, writes, 1, 1),))
-    interval_s = (
-        seen["interval_s"].to_numpy()
-        if "interval_s" in seen.columns
-        else np.diff(t_s, prepend=t_s[0])
-    )
+    logged_s = seen["interval_s"].to_numpy() if "interval_s" in seen.columns else None
+    interval_s = grid.covered_s(t_s, logged_s)
     busy = seen["busy_pct"].to_numpy() if "busy_pct" in seen.columns else np.full(len(t_s), np.nan)
     is_bytes = any(name.endswith("bw_mb_s") for name in seen.columns)
     least = MIN_LOAD_MB_S if is_bytes else MIN_LOAD_IOPS
@@ -77,8 +74,8 @@ def with_stretches(log: Log) -> Log:
     spans = [
         (begin, end) for begin, end in spans if _is_load(total[begin:end], busy[begin:end], least)
     ]
-    lengths_s = [float(np.nansum(interval_s[begin:end])) for begin, end in spans]
-    if sum(lengths_s) < 0.5 * float(np.nansum(interval_s)):
+    lengths_s = [float(interval_s[begin:end].sum()) for begin, end in spans]
+    if sum(lengths_s) < 0.5 * float(interval_s.sum()):
         # bursts of seconds in hours of idling are no loads
         spans = [span for span, length in zip(spans, lengths_s, strict=True) if length >= PAUSE_S]
     if not spans:
@@ -90,7 +87,7 @@ def with_stretches(log: Log) -> Log:
     for begin, end in spans:
         step = _step(reads[begin:end], writes[begin:end], len(steps) + 1, len(spans))
         steps.append(step)
-        start_s = t_s[begin] - max(float(interval_s[begin]), 0.0)
+        start_s = t_s[begin] - interval_s[begin]
         first, stop = np.searchsorted(all_t_s, [start_s, t_s[end - 1]], side="right")
         step_of[first:stop] = len(steps)
     names = pl.Series("step", [None, *(step.name for step in steps)], dtype=pl.String)
@@ -184,7 +181,7 @@ def _active(quiet: NDArray[np.bool_], interval_s: frames.Array) -> frames.Array:
     """Whether the load was on at each sample; short quiet spells count as load."""
     active = np.ones(len(quiet))
     bounds = _bounds(quiet)
-    ends_s = np.concatenate([[0.0], np.cumsum(np.nan_to_num(interval_s))])[bounds]
+    ends_s = np.concatenate([[0.0], np.cumsum(interval_s)])[bounds]
     lasted_s, lengths = np.diff(ends_s), np.diff(bounds)
     # sums from the beginning are not exact: those near the limit are summed again
     is_long = (lengths >= PAUSE_SAMPLES) & (lasted_s > 0.99 * PAUSE_S)

@@ -16,9 +16,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from heatsoak.importer.frames import Array, usual_of
+from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Clock
 from heatsoak.importer.numbers import MAX_NUMBER, number_of
+from heatsoak.recording import grid
 from heatsoak.words import amount_text
 
 _DAY_S = 86400.0
@@ -129,7 +130,7 @@ def _through_changes(seconds: Array, *, has_summer: bool) -> tuple[Array, str]:
     """
     known = np.flatnonzero(np.isfinite(seconds))
     between = np.diff(seconds[known])
-    usual = usual_of(between)
+    usual = grid.usual_of(between)
     if not 0 < usual <= _MOST_BETWEEN_S:
         return seconds, ""
     before = seconds[known[:-1]]

@@ -20,7 +20,7 @@ from heatsoak.recording.meta import (
     attempt_name,
     step_of_attempt,
 )
-from heatsoak.recording.reader import InMemoryRecording, Recording, find_recordings, save_all
+from heatsoak.recording.reader import InMemoryRecording, Recording, find_recordings
 from heatsoak.recording.writer import RecordingWriter, is_being_written
 
 __all__ = [
@@ -42,7 +42,6 @@ __all__ = [
     "dtype_of",
     "find_recordings",
     "is_being_written",
-    "save_all",
     "schema_of",
     "step_of_attempt",
 ]

@@ -17,7 +17,7 @@ trained now.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 import polars as pl
 
@@ -91,69 +91,76 @@ class Column:
         return self.name.endswith(".")
 
 
+def _quantity(
+    name: str,
+    label: str,
+    unit: str,
+    owner: Owner,
+    average: Average,
+    metric: str,
+    help: str,
+    metric_unit: str = "",
+    type_: str = "gauge",
+    *,
+    by: tuple[str, str] | None = None,
+    is_judged: bool = True,
+    dtype: type[pl.DataType] = pl.Float64,
+    **factor: int,
+) -> Column:
+    """A column and the metric that it is exported to, its name without `heatsoak_`, by a label."""
+    family = OpenMetricsFamily(f"heatsoak_{metric}", help, metric_unit, type_, label=by, **factor)
+    return Column(name, label, unit, owner, average, family, is_judged, dtype)
+
+
+def _throughput(name: str, label: str, owner: Owner, metric: str, help: str) -> Column:
+    to = "bytes_per_second"
+    about = (name, label, "MB/s", owner, Average.TIME)
+    return _quantity(*about, f"{metric}_{to}", help, to, times=1_000_000)
+
+
 #: Of a direction, or of both: label, metric, what happens to bytes, and what is counted.
 _DIRECTIONS = {
-    "read": ("reads", "heatsoak_read", "read", "reads"),
-    "write": ("writes", "heatsoak_write", "written", "writes"),
-    "": (
-        "reads and writes",
-        "heatsoak_io",
-        "moved, either way,",
-        "I/Os, reads and writes together",
-    ),
+    "read_": ("reads", "read", "read", "reads"),
+    "write_": ("writes", "write", "written", "writes"),
+    "": ("reads and writes", "io", "moved, either way,", "I/Os, reads and writes together"),
 }
 
 
 def _rates() -> Iterator[Column]:
     """Throughput, IOPS and latency of reads, of writes, and of both together."""
-    both = ("read", "write")
-
-    def of(
-        side: str, name: str, label: str, unit: str, average: Average, metric: OpenMetricsFamily
-    ) -> Column:
-        whole = f"{side}_{name}" if side else name
-        return Column(whole, f"{_DIRECTIONS[side][0]}{label}", unit, Owner.LOAD, average, metric)
+    both = ("read_", "write_")
 
     def bw(side: str) -> Column:
-        _, metric, verb, _ = _DIRECTIONS[side]
+        label, metric, verb, _ = _DIRECTIONS[side]
         text = f"Bytes {verb} a second, mean over the sample's interval."
-        return of(side, "bw_mb_s", "", "MB/s", Average.TIME, _bytes_a_second(metric, text))
+        return _throughput(f"{side}bw_mb_s", label, Owner.LOAD, metric, text)
 
     def iops(side: str) -> Column:
-        _, metric, _, what = _DIRECTIONS[side]
-        text = f"Rate of {what}, mean over the sample's interval."
-        per_second = "operations_per_second"
-        to = OpenMetricsFamily(f"{metric}_{per_second}", text, per_second)
-        return of(side, "iops", "", "IOPS", Average.TIME, to)
+        label, metric, _, what = _DIRECTIONS[side]
+        to, text = "operations_per_second", f"Rate of {what}, mean over the sample's interval."
+        about = (f"{side}iops", label, "IOPS", Owner.LOAD, Average.TIME)
+        return _quantity(*about, f"{metric}_{to}", text, to)
 
     def latency(side: str) -> Column:
-        _, metric, _, what = _DIRECTIONS[side]
+        label, metric, _, what = _DIRECTIONS[side]
         text = f"Mean latency of {what} in the sample's interval."
-        to = OpenMetricsFamily(f"{metric}_latency_seconds", text, "seconds", over=1_000_000)
-        return of(side, "lat_us", ", mean latency", "µs", Average.TIME, to)
+        about = (f"{side}lat_us", f"{label}, mean latency", "µs", Owner.LOAD, Average.TIME)
+        return _quantity(*about, f"{metric}_latency_seconds", text, "seconds", over=1_000_000)
 
-    def quantile(side: str, name: str, share: str, label: str) -> Column:
-        _, metric, _, what = _DIRECTIONS[side]
-        text = f"Quantiles of the latency of {what} in the sample's interval; 1 is the greatest."
-        to = OpenMetricsFamily(
-            f"{metric}_latency_quantile_seconds",
-            text,
-            "seconds",
-            "summary",
-            over=1_000_000,
-            label=("quantile", share),
-        )
+    def quantile(side: str, name: str, share: str, of: str) -> Column:
+        label, metric, _, what = _DIRECTIONS[side]
         average = Average.MAX if name == "max" else Average.TIME
-        return of(side, f"lat_{name}_us", f", {label} of latency", "µs", average, to)
+        text = f"Quantiles of the latency of {what} in the sample's interval; 1 is the greatest."
+        to = (f"{metric}_latency_quantile_seconds", text, "seconds", "summary")
+        about = (f"{side}lat_{name}_us", f"{label}, {of} of latency", "µs", Owner.LOAD, average)
+        return _quantity(*about, *to, by=("quantile", share), over=1_000_000)
 
     def slow(side: str, limit_ms: int) -> Column:
-        _, metric, _, what = _DIRECTIONS[side]
+        label, metric, _, what = _DIRECTIONS[side]
         text = f"How many {what} of the sample's interval took longer than `over` seconds."
-        to = OpenMetricsFamily(
-            f"{metric}_slow_operations", text, label=("over", f"{limit_ms / 1000:g}")
-        )
-        label = f" that took longer than {limit_ms} ms"
-        return of(side, f"over_{limit_ms}ms", label, "", Average.SUM, to)
+        about = (f"{side}over_{limit_ms}ms", f"{label} that took longer than {limit_ms} ms")
+        to, by = (f"{metric}_slow_operations", text), ("over", f"{limit_ms / 1000:g}")
+        return _quantity(*about, "", Owner.LOAD, Average.SUM, *to, by=by)
 
     yield from map(bw, both)
     yield from map(iops, both)
@@ -170,162 +177,117 @@ def _rates() -> Iterator[Column]:
     yield from (bw(""), iops(""), latency(""))
 
 
-def _bytes_a_second(metric: str, help: str) -> OpenMetricsFamily:
-    unit = "bytes_per_second"
-    return OpenMetricsFamily(f"{metric}_{unit}", help, unit, times=1_000_000)
-
-
 def _device(way: str, verb: str) -> Column:
     text = f"Bytes {verb} the device a second by the kernel's counters, whoever caused it."
-    to = _bytes_a_second(f"heatsoak_device_{way}", text)
-    return Column(f"device_{way}_mb_s", f"device {way}s", "MB/s", Owner.HOST, Average.TIME, to)
+    return _throughput(f"device_{way}_mb_s", f"device {way}s", Owner.HOST, f"device_{way}", text)
 
 
-def _host(name: str, label: str, metric: str, help: str) -> Column:
-    to = OpenMetricsFamily(f"heatsoak_cpu_{metric}", help, "ratio", over=100)
-    return Column(name, label, "%", Owner.HOST, Average.READINGS, to)
+def _of_host(name: str, label: str, unit: str, *metric: str, **more: Any) -> Column:
+    return _quantity(name, label, unit, Owner.HOST, Average.READINGS, *metric, **more)
+
+
+def _processor(name: str, label: str, metric: str, help: str) -> Column:
+    return _of_host(name, label, "%", f"cpu_{metric}", help, "ratio", over=100)
+
+
+def _counted(
+    name: str, label: str, unit: str, metric: str, help: str, metric_unit: str = ""
+) -> Column:
+    about = (name, label, unit, Owner.DRIVE, Average.LAST)
+    return _quantity(*about, metric, help, metric_unit, "counter", by=("counter", ""))
 
 
 _TABLE: tuple[Column, ...] = (
     Column("t_s", "time", "s", Owner.SAMPLE, Average.LAST),
     Column("step", "step", "", Owner.SAMPLE, Average.LAST, dtype=pl.String),
-    Column(
-        "interval_s",
-        "interval",
-        "s",
-        Owner.SAMPLE,
-        Average.SUM,
-        OpenMetricsFamily(
-            "heatsoak_interval_seconds",
-            "Interval, ending at the time stamp, that the rates refer to.",
-            "seconds",
-        ),
+    _quantity(
+        *("interval_s", "interval", "s", Owner.SAMPLE, Average.SUM, "interval_seconds"),
+        *("Interval, ending at the time stamp, that the rates refer to.", "seconds"),
     ),
     *_rates(),
-    Column(
+    _quantity(
         *("queue", "I/Os in flight", "", Owner.LOAD, Average.READINGS),
-        OpenMetricsFamily("heatsoak_queue_depth", "I/Os in flight."),
+        *("queue_depth", "I/Os in flight."),
     ),
-    Column(
+    _quantity(
         *("busy_pct", "drive busy", "%", Owner.LOAD, Average.READINGS),
-        OpenMetricsFamily(
-            "heatsoak_busy_ratio", "Share of time the drive was busy.", "ratio", over=100
-        ),
+        *("busy_ratio", "Share of time the drive was busy.", "ratio"),
+        over=100,
     ),
-    Column(
+    _quantity(
         *("power_w", "power", "W", Owner.DRIVE, Average.READINGS),
-        OpenMetricsFamily("heatsoak_power_watts", "Power the drive takes.", "watts"),
+        *("power_watts", "Power the drive takes.", "watts"),
     ),
-    Column(
+    _quantity(
         *("power_state", "power state", "", Owner.DRIVE, Average.LAST),
-        OpenMetricsFamily("heatsoak_power_state", "The drive's power state."),
+        *("power_state", "The drive's power state."),
         dtype=pl.Int64,
     ),
-    Column(
-        *("energy_wh", "energy", "Wh", Owner.DRIVE, Average.LAST),
-        OpenMetricsFamily(
-            "heatsoak_energy_joules",
-            "Energy the drive has used since it was made, by its own count.",
-            "joules",
-            "counter",
-            times=3600,
-        ),
+    _quantity(
+        *("energy_wh", "energy", "Wh", Owner.DRIVE, Average.LAST, "energy_joules"),
+        "Energy the drive has used since it was made, by its own count.",
+        *("joules", "counter"),
+        times=3600,
         is_judged=False,
     ),
-    _host("cpu_pct", "processor", "ratio", "Share of all the host's cores in use."),
-    _host(
-        "cpu_core_pct",
-        "busiest processor core",
-        "busiest_core_ratio",
+    _processor("cpu_pct", "processor", "ratio", "Share of all the host's cores in use."),
+    _processor(
+        *("cpu_core_pct", "busiest processor core", "busiest_core_ratio"),
         "Share of the host's busiest core in use.",
     ),
-    _host(
-        "cpu_steal_pct",
-        "processor taken by others",
-        "steal_ratio",
+    _processor(
+        *("cpu_steal_pct", "processor taken by others", "steal_ratio"),
         "Share of all cores' time that a hypervisor gave to others.",
     ),
-    Column(
-        *("host_load", "load average", "", Owner.HOST, Average.READINGS),
-        OpenMetricsFamily("heatsoak_host_load", "The host's load average over a minute."),
+    _of_host(
+        *("host_load", "load average", "", "host_load", "The host's load average over a minute."),
         is_judged=False,
     ),
     _device("read", "read from"),
     _device("write", "written to"),
-    Column(
-        *("other_drives_mb_s", "other drives", "MB/s", Owner.HOST, Average.TIME),
-        _bytes_a_second(
-            "heatsoak_other_drives",
-            "Bytes a second that the machine's drives moved besides the device's own.",
-        ),
+    _throughput(
+        *("other_drives_mb_s", "other drives", Owner.HOST, "other_drives"),
+        "Bytes a second that the machine's drives moved besides the device's own.",
     ),
-    Column(
-        *("link_mb_s", "link", "MB/s", Owner.DRIVE, Average.TIME),
-        _bytes_a_second(
-            "heatsoak_link",
-            "Bytes a second that the drive's link carries at most, as it is trained.",
-        ),
+    _throughput(
+        *("link_mb_s", "link", Owner.DRIVE, "link"),
+        "Bytes a second that the drive's link carries at most, as it is trained.",
     ),
-    Column(
+    _quantity(
         *("temp_c.", "temperature", "C", Owner.SENSOR, Average.READINGS),
-        OpenMetricsFamily(
-            "heatsoak_temperature_celsius",
-            "Temperature of a sensor.",
-            "celsius",
-            label=("sensor", ""),
-        ),
+        *("temperature_celsius", "Temperature of a sensor.", "celsius"),
+        by=("sensor", ""),
     ),
-    Column(
-        *("throttle_count.", "throttle count", "", Owner.DRIVE, Average.LAST),
-        OpenMetricsFamily(
-            "heatsoak_throttle_transitions",
-            "Times the drive began to throttle, by its own count.",
-            type="counter",
-            label=("counter", ""),
-        ),
+    _counted(
+        *("throttle_count.", "throttle count", "", "throttle_transitions"),
+        "Times the drive began to throttle, by its own count.",
     ),
-    Column(
-        *("throttle_time_s.", "throttle time s", "s", Owner.DRIVE, Average.LAST),
-        OpenMetricsFamily(
-            "heatsoak_throttle_seconds",
-            "Time the drive was throttling, by its own count.",
-            "seconds",
-            "counter",
-            label=("counter", ""),
-        ),
+    _counted(
+        *("throttle_time_s.", "throttle time s", "s", "throttle_seconds"),
+        *("Time the drive was throttling, by its own count.", "seconds"),
     ),
-    Column(
-        *("gpu_load_pct.", "graphics card", "%", Owner.HOST, Average.READINGS),
-        OpenMetricsFamily(
-            "heatsoak_gpu_load_ratio",
-            "Load of a graphics card.",
-            "ratio",
-            over=100,
-            label=("gpu", ""),
-        ),
+    _of_host(
+        *("gpu_load_pct.", "graphics card", "%", "gpu_load_ratio"),
+        *("Load of a graphics card.", "ratio"),
+        by=("gpu", ""),
+        over=100,
         is_judged=False,
     ),
-    Column(
-        *("gpu_power_w.", "graphics card", "W", Owner.HOST, Average.READINGS),
-        OpenMetricsFamily(
-            "heatsoak_gpu_power_watts", "Power a graphics card takes.", "watts", label=("gpu", "")
-        ),
+    _of_host(
+        *("gpu_power_w.", "graphics card", "W", "gpu_power_watts"),
+        *("Power a graphics card takes.", "watts"),
+        by=("gpu", ""),
         is_judged=False,
     ),
-    Column(
-        *("fan_rpm.", "fan", "rpm", Owner.HOST, Average.READINGS),
-        OpenMetricsFamily(
-            "heatsoak_fan_rpm", "Revolutions a minute of a fan.", "rpm", label=("fan", "")
-        ),
+    _of_host(
+        *("fan_rpm.", "fan", "rpm", "fan_rpm", "Revolutions a minute of a fan.", "rpm"),
+        by=("fan", ""),
         is_judged=False,
     ),
-    Column(
+    _quantity(
         *("sim.", "simulator", "", Owner.SIMULATOR, Average.READINGS),
-        OpenMetricsFamily(
-            "heatsoak_simulator_truth",
-            "What only a simulator knows, in its own units.",
-            label=("truth", ""),
-        ),
+        *("simulator_truth", "What only a simulator knows, in its own units."),
+        by=("truth", ""),
         is_judged=False,
     ),
 )

@@ -1,10 +1,9 @@
 """Reads recordings; finished and cut-off ones give the same frames, as do those in memory."""
 
 import os
-import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -17,7 +16,7 @@ from heatsoak import writing
 from heatsoak.errors import ChangedError, UsageError
 from heatsoak.files import read_regular, require_file
 from heatsoak.output import utf8_text
-from heatsoak.recording import files, writer
+from heatsoak.recording import writer
 from heatsoak.recording.columns import schema_of
 from heatsoak.recording.meta import EVENTS, JOURNAL, LONGEST_S, META, PARQUET, Event, RecordingMeta
 from heatsoak.toml import explain
@@ -92,7 +91,7 @@ class Recording:
         file = path / META
         require_file(file)
         try:
-            meta = RecordingMeta.model_validate_json(read_regular(file, files.MAX_META_BYTES))
+            meta = RecordingMeta.model_validate_json(read_regular(file, writer.MAX_META_BYTES))
             schema_of(meta.columns)
         except OSError as error:
             raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
@@ -184,7 +183,7 @@ class Recording:
     def changes(self) -> str | None:
         """That it was changed after it was made, and what; None if nothing is known to be."""
         with self._reporting_damage():
-            return files.changes_of(self.path, self.meta)
+            return writer.changes_of(self.path, self.meta)
 
     @property
     def is_readable(self) -> bool:
@@ -381,25 +380,3 @@ class InMemoryRecording(Recording):
                 to.event(event)
             to.finish(self.meta.status, self.meta.duration_s or 0.0, self.meta.reason)
         return Recording.open(directory)
-
-
-def save_all(held: Sequence[InMemoryRecording], directory: Path) -> list[Recording]:
-    """Write one recording to `directory`, or several to numbered subdirectories.
-
-    Raises UsageError if `directory` is not empty or cannot be created.
-    """
-    writing.require_new(directory)
-    if len(held) == 1:
-        return [held[0].save(directory)]
-    width = len(str(len(held)))
-    names = [f"{number:0{width}d}-{_slug(one)}" for number, one in enumerate(held, 1)]
-    with writing.making(directory) as partial:
-        for recording, name in zip(held, names, strict=True):
-            recording.save(partial / name)
-    return [Recording.open(directory / name) for name in names]
-
-
-def _slug(recording: InMemoryRecording) -> str:
-    words = [recording.path.stem, *(str(value) for value in recording.meta.conditions.values())]
-    plain = "-".join(re.sub(r"[^A-Za-z0-9]+", "-", word).strip("-") for word in words)
-    return plain[:60].strip("-") or "recording"

@@ -15,7 +15,7 @@ from heatsoak.exporter.table import write_spreadsheet
 from heatsoak.output import Progress
 from heatsoak.protocol import label_text
 from heatsoak.recording import Recording
-from heatsoak.recording.files import check_free
+from heatsoak.recording.writer import check_free
 from heatsoak.report import outcomes
 
 if TYPE_CHECKING:

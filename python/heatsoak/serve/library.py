@@ -19,7 +19,7 @@ from heatsoak.files import open_regular
 from heatsoak.importer import divided
 from heatsoak.output import printable
 from heatsoak.recording import META, Recording, meta
-from heatsoak.recording.files import MAX_EVENTS_BYTES, MAX_META_BYTES
+from heatsoak.recording.writer import MAX_EVENTS_BYTES, MAX_META_BYTES
 from heatsoak.report.page.contract import Page
 from heatsoak.report.page.html import Bundle, render
 from heatsoak.report.page.make import make_page

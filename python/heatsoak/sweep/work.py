@@ -4,7 +4,6 @@ Each takes what it needs and returns what it found, with the seconds that took: 
 another machine.
 """
 
-import json
 import pickle
 import time
 from collections.abc import Callable, Sequence
@@ -18,10 +17,10 @@ from heatsoak import protocol
 from heatsoak._core import Drive as Core
 from heatsoak.errors import UsageError
 from heatsoak.sweep.plan import Group, PointChange
-from heatsoak.target.simulated import workloads_json
+from heatsoak.target.simulated import driven
 from heatsoak.twin.asked import DemandSeries as Load
 from heatsoak.twin.asked import Slowed, behind, held_back
-from heatsoak.twin.case import Before, LikelyDrive, WorkloadCase, cooled_place, core_of
+from heatsoak.twin.case import Before, LikelyDrive, WorkloadCase, cooled_place, core_of, prepared
 from heatsoak.twin.predict import told
 from heatsoak.twin.readings import Array
 
@@ -143,23 +142,10 @@ def run_exact(
     `load` is what it asks for there. Raises ValueError for what cannot be.
     """
     for one in before:
-        if isinstance(one, protocol.Pause):
-            core.advance(max(one.duration_s, 1.0), 60.0)
-            continue
-        if isinstance(one, protocol.Purge):
-            core.purge()
-        else:
-            core.begin(workloads_json(one, core.user_bytes))
-        while not core.done and not core.stopped:
-            core.advance(60.0, 60.0)
-        core.end()
+        prepared(core, one)
     if core.stopped:
         raise ValueError("shuts itself down while it is prepared")
-    loads = json.loads(workloads_json(step, core.user_bytes))
-    for one in loads:
-        one["io_bytes"], one["runtime_s"] = None, float(seconds)
-    core.begin(json.dumps(loads))
-    found = core.advance(float(seconds), 1.0)
+    found = next(driven(core, step, float(seconds), 1.0, lasts_s=float(seconds)))
     # what a drive that shut itself down leaves out stays 0
     mb_s: Array = np.zeros(seconds)
     read, written = (

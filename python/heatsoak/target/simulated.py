@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -34,8 +34,14 @@ IDLE_CHUNK_S = 10.0
 #: a frame also ends after this many I/Os, which take a fraction of a second to simulate.
 REPLAY_CHUNK_S = 60.0
 REPLAY_CHUNK_IOS = 100_000
+#: Times nearer than this are the same; the simulator takes no shorter sample.
+_SAME_S = 1e-6
 #: So much of a step is simulated to see how long it takes: hundreds of thousands of I/Os at most.
 _TRIED_S = 0.5
+
+
+#: What the simulator reports: by name, one value a sample, NaN where nothing was measured.
+Columns = dict[str, NDArray[np.float64]]
 
 
 def with_thresholds(drive: catalog.Drive, wanted: Thresholds) -> catalog.Drive:
@@ -226,25 +232,23 @@ class SimulatedTarget:
         """
         if isinstance(step, protocol.Replay):
             return self._replay(step)
-        self._begin(step)
-        return self._load()
+        return self._load(self._begun(step, RUN_CHUNK_S))
 
     def cost_of(self, step: protocol.WorkloadStep) -> float:
         """Return how long a second of a step takes to simulate, in s: it is begun, and ended again.
 
         Raises UsageError for what cannot be simulated.
         """
-        self._begin(step)
-        took_s = 0.0
+        load, took_s = self._begun(step, _TRIED_S), 0.0
         # the first time, memory is touched that later seconds find at hand
         for _ in range(2):
             start_s = time.perf_counter()
-            self._core.advance(_TRIED_S, base.SAMPLE_S)
+            next(load, None)
             took_s = time.perf_counter() - start_s
-        self._core.end()
+        load.close()
         return took_s / _TRIED_S
 
-    def _begin(self, step: protocol.WorkloadStep) -> None:
+    def _begun(self, step: protocol.WorkloadStep, chunk_s: float) -> Generator[Columns]:
         for workload in step.workloads:
             if workload.fio:
                 raise UsageError(
@@ -252,21 +256,19 @@ class SimulatedTarget:
                     "drives do not support"
                 )
         try:
-            self._core.begin(workloads_json(step, self._used_bytes))
+            return driven(self._core, step, chunk_s, base.SAMPLE_S, used_bytes=self._used_bytes)
         except ValueError as error:
             raise UsageError(f"{step.name}: {error}") from error
 
     def idle(self, duration_s: float) -> Iterator[base.Batch]:
         """Let `duration_s` pass without load."""
-        end_s = self._core.t_s + duration_s
-        while end_s - self._core.t_s > 1e-6:
-            yield self._advance(min(IDLE_CHUNK_S, end_s - self._core.t_s))
+        return map(frame_of, rested(self._core, duration_s, IDLE_CHUNK_S, base.SAMPLE_S))
 
     def purge(self, method: protocol.PurgeMethod = "auto") -> Iterator[base.Batch]:  # noqa: ARG002 -- one way
         """Forget all data, in the drive's simulated purge time."""
         self._core.purge()
         self._used_bytes = self._core.user_bytes
-        return self._until_done()
+        return self._framed(until_done(self._core, RUN_CHUNK_S, base.SAMPLE_S))
 
     def use(self, capacity: Size) -> Iterator[base.Batch]:
         """Leave everything beyond `capacity` unwritten, so that the drive uses it as spare area."""
@@ -281,15 +283,16 @@ class SimulatedTarget:
         """Return what only a simulator knows: node temperatures, the governor's onset, energies."""
         return self._core.truth()
 
-    def _load(self) -> Iterator[base.Batch]:
-        yield from self._until_done()
+    def _load(self, columns: Iterator[Columns]) -> Iterator[base.Batch]:
+        yield from self._framed(columns)
         yield self.outcome()
 
     def _replay(self, step: protocol.Replay) -> Iterator[base.Batch]:
         trace = traces.open_trace(step, self._used_bytes)
         try:
             self._core.begin_trace(trace, step.idle_limit_s, step.iodepth)
-            yield from self._until_done(REPLAY_CHUNK_S, REPLAY_CHUNK_IOS)
+            chunks = until_done(self._core, REPLAY_CHUNK_S, base.SAMPLE_S, REPLAY_CHUNK_IOS)
+            yield from self._framed(chunks)
         except ValueError as error:
             raise traces.trace_error(step, error) from error
         yield from traces.replay_notes(step, trace)
@@ -299,15 +302,10 @@ class SimulatedTarget:
         """Return the latency histograms of the last load."""
         return base.LoadResult(base.latency_bins(self._core.latency_bins()))
 
-    def _until_done(
-        self, chunk_s: float = RUN_CHUNK_S, chunk_ios: int | None = None
-    ) -> Iterator[base.Batch]:
-        try:
-            while not self._core.done:
-                yield self._advance(chunk_s, chunk_ios)
-            self.refuse_stopped()
-        finally:
-            self._core.end()
+    def _framed(self, columns: Iterator[Columns]) -> Iterator[base.Batch]:
+        for each in columns:
+            yield frame_of(each)
+        self.refuse_stopped()
 
     def refuse_stopped(self) -> None:
         """Raise ShutDownError where the drive shut itself down."""
@@ -318,11 +316,52 @@ class SimulatedTarget:
                 "another enclosure"
             )
 
-    def _advance(self, duration_s: float, most_ios: int | None = None) -> pl.DataFrame:
-        return frame_of(self._core.advance(duration_s, base.SAMPLE_S, most_ios))
+
+def driven(
+    core: Core,
+    step: protocol.WorkloadStep | protocol.Pause | protocol.Purge,
+    chunk_s: float,
+    sample_s: float,
+    *,
+    lasts_s: float | None = None,
+    used_bytes: int | None = None,
+) -> Generator[Columns]:
+    """Begin a step on a simulated drive; return what yields its samples, `chunk_s` at a time.
+
+    A load goes on for `lasts_s`, or to its own end, on the first `used_bytes` or on all. Raises
+    ValueError for what cannot be simulated.
+    """
+    if isinstance(step, protocol.Pause):
+        return rested(core, max(step.duration_s, 1.0), chunk_s, sample_s)
+    if isinstance(step, protocol.Purge):
+        core.purge()
+    else:
+        core.begin(workloads_json(step, used_bytes or core.user_bytes, lasts_s))
+    return until_done(core, chunk_s, sample_s)
 
 
-def frame_of(columns: dict[str, NDArray[np.float64]]) -> pl.DataFrame:
+def until_done(
+    core: Core, chunk_s: float, sample_s: float, most_ios: int | None = None
+) -> Generator[Columns]:
+    """Yield the samples of what a drive has begun until its end, or until nobody asks for more.
+
+    After that the drive idles. A chunk also ends after `most_ios`.
+    """
+    try:
+        while not core.done:
+            yield core.advance(chunk_s, sample_s, most_ios)
+    finally:
+        core.end()
+
+
+def rested(core: Core, duration_s: float, chunk_s: float, sample_s: float) -> Generator[Columns]:
+    """Yield the samples of a time without load."""
+    end_s = core.t_s + duration_s
+    while end_s - core.t_s > _SAME_S:
+        yield core.advance(min(chunk_s, end_s - core.t_s), sample_s)
+
+
+def frame_of(columns: Columns) -> pl.DataFrame:
     """Return the simulator's columns as samples, with null for what was not measured."""
     return pl.DataFrame(columns).fill_nan(None).cast({"power_state": dtype_of("power_state")})
 
@@ -335,9 +374,15 @@ def make_core(drive: catalog.Drive, enclosure: catalog.Enclosure, seed: int = 0)
         raise UsageError(f"{drive.id} in {enclosure.id}: {error}") from error
 
 
-def workloads_json(step: protocol.WorkloadStep, user_bytes: int) -> str:
-    """Return a step's workloads in the simulator's form, with shares resolved to bytes."""
-    return json.dumps([_plain(workload, user_bytes) for workload in step.workloads])
+def workloads_json(
+    step: protocol.WorkloadStep, user_bytes: int, lasts_s: float | None = None
+) -> str:
+    """Return a step's workloads in the simulator's form, with shares resolved to bytes.
+
+    They go on for `lasts_s`, or to their own end.
+    """
+    of_time = {} if lasts_s is None else {"io_bytes": None, "runtime_s": lasts_s}
+    return json.dumps([_plain(workload, user_bytes) | of_time for workload in step.workloads])
 
 
 #: What the simulator takes of a workload under the same name.
@@ -355,10 +400,6 @@ def _plain(workload: protocol.Workload, user_bytes: int) -> dict[str, Any]:
         "offset_bytes": offset,
         "io_bytes": workload.transfer_bytes(user_bytes, span),
     }
-
-
-#: Times nearer than this are the same; the simulator takes no shorter sample.
-_SAME_S = 1e-6
 
 
 class SimulatedPair(base.Drives):

@@ -19,7 +19,7 @@ from heatsoak._core import Lumped
 from heatsoak.analysis.falls import find_drops
 from heatsoak.analysis.series import RateSeries
 from heatsoak.errors import UsageError
-from heatsoak.target.simulated import workloads_json
+from heatsoak.target import simulated
 from heatsoak.twin.asked import DemandSeries, RateBounds, behind, held_back, work_of
 from heatsoak.twin.demand import Demand
 from heatsoak.twin.model import shifted
@@ -47,6 +47,8 @@ _KEEPS_UP = 0.98
 #: and rests until it is as warm as its place.
 _FILL = {"rw": "write", "bs": 1 << 24, "iodepth": 2, "rate": 100e6}
 _RESTED_S = 3 * 3600.0
+#: What nobody looks at is simulated so much at a time.
+_CHUNK_S = 3600.0
 
 #: What may come before a load.
 Before = protocol.WorkloadStep | protocol.Pause | protocol.Purge
@@ -444,15 +446,18 @@ def core_of(
         core.begin(
             json.dumps([{**_FILL, "span_bytes": core.user_bytes, "io_bytes": core.user_bytes}])
         )
-        _finish(core)
+        for _ in simulated.until_done(core, _CHUNK_S, _CHUNK_S):
+            pass
         core.advance(_RESTED_S, _RESTED_S)
     return core
 
 
-def _finish(core: Core) -> None:
-    while not core.done:
-        core.advance(3600.0, 3600.0)
-    core.end()
+def prepared(core: Core, step: Before) -> float:
+    """Let a drive go through what comes before a load; return how long that took, in s."""
+    began_s = core.t_s
+    for _ in simulated.driven(core, step, _CHUNK_S, _CHUNK_S):
+        pass
+    return max(core.t_s - began_s, 1.0)
 
 
 class _Unheated:
@@ -469,7 +474,6 @@ class _Unheated:
         host = {key: value for key, value in place.items() if key.startswith(("host", "link_"))}
         self._subject = subject
         self._speeds = _speeds(subject, drive, place)
-        self._user_bytes = drive.user_bytes
         try:
             self._core = core_of(json.loads(drive.core_json()), {**still, **host}, steps)
         except ValueError as error:
@@ -480,30 +484,20 @@ class _Unheated:
         """Take a step; return what it asks for, or for how long it asks for nothing."""
         if isinstance(step, protocol.WorkloadStep):
             return self.run(step)
-        began_s = self._core.t_s
-        if isinstance(step, protocol.Purge):
-            self._core.purge()
-            _finish(self._core)
-        else:
-            self._core.advance(max(step.duration_s, 1.0), 60.0)
-        return max(self._core.t_s - began_s, 1.0)
+        return prepared(self._core, step)
 
     def run(self, step: protocol.WorkloadStep, duration_s: float | None = None) -> DemandSeries:
         """Run a step for so long, or to its end; return its parts."""
-        loads = json.loads(workloads_json(step, self._user_bytes))
         if duration_s is not None:
             duration_s = min(duration_s, _WRITES_S if step.writes else _READS_S)
-            for load in loads:
-                load["io_bytes"], load["runtime_s"] = None, duration_s
         chunk_s = 1.0 if duration_s is None else max(1.0, duration_s / 600)
         parts: list[dict[str, Any]] = []
         done, began_s = json.loads(self._core.totals()), self._core.t_s
         try:
-            self._core.begin(json.dumps(loads))
+            chunks = simulated.driven(self._core, step, chunk_s, chunk_s, lasts_s=duration_s)
         except ValueError as error:
             raise UsageError(f"{step.name}: {error}") from error
-        while not self._core.done:
-            samples = self._core.advance(chunk_s, chunk_s)
+        for samples in chunks:
             after, now_s = json.loads(self._core.totals()), self._core.t_s
             mb_s = sum(
                 float(np.nansum(samples[name][-1:])) for name in ("read_bw_mb_s", "write_bw_mb_s")
@@ -513,7 +507,6 @@ class _Unheated:
                 work = {key: (after[key] - done[key]) / dt_s for key in after}
                 parts.append({"dt_s": dt_s, "mb_s": mb_s, **work})
             done, began_s = after, now_s
-        self._core.end()
         if not parts:
             raise UsageError(f"{step.name}: moves nothing, so there is nothing to predict")
         merged = list(_merged(parts))

@@ -12,7 +12,7 @@ from heatsoak.analysis.sensors import sense
 from heatsoak.analysis.sensors.readings import Stretch, read_stretches
 from heatsoak.errors import UsageError
 from heatsoak.protocol import WorkloadStep, kind_of_condition
-from heatsoak.recording import Recording, columns
+from heatsoak.recording import Recording, columns, grid
 from heatsoak.sensor.nvme import celsius
 
 Array = NDArray[np.float64]
@@ -336,19 +336,10 @@ def _sensor(samples: pl.DataFrame, trusts: list[analysis.SensorTrust], name: str
 
 def _on_grid(samples: pl.DataFrame, column: str, edges: Array) -> Array:
     """The mean of a rate over each interval of the grid; time without samples counts as 0."""
-    rows = samples.select("t_s", "interval_s", column).filter(pl.col(column).is_finite())
-    end_s = rows["t_s"].to_numpy()
-    if len(end_s) == 0:
-        return np.zeros(len(edges) - 1)
-    gaps_s = np.diff(end_s, prepend=end_s[0] - GRID_S)
-    given = rows["interval_s"].cast(pl.Float64).to_numpy()
-    interval_s = np.clip(np.where(np.isfinite(given), given, gaps_s), 0.0, None)
-    start_s = np.maximum(end_s - interval_s, np.concatenate([[-np.inf], end_s[:-1]]))
-    amount = rows[column].to_numpy() * (end_s - start_s)
-    knots_s = np.column_stack([start_s, end_s]).ravel()
-    total = np.column_stack([np.cumsum(amount) - amount, np.cumsum(amount)]).ravel()
-    means = np.diff(np.interp(edges, knots_s, total)) / np.diff(edges)
-    return np.asarray(np.maximum(means, 0.0))
+    rows = samples.filter(pl.col(column).is_finite())
+    t_s, logged_s = rows["t_s"].to_numpy(), rows["interval_s"].cast(pl.Float64).to_numpy()
+    amounts = grid.Amounts.of(t_s, grid.covered_s(t_s, logged_s), rows[column].to_numpy())
+    return np.maximum(amounts.between(edges)[0] / np.diff(edges), 0.0)
 
 
 def _room(samples: pl.DataFrame, edges: Array) -> Array | None:
@@ -382,8 +373,7 @@ def _between(samples: pl.DataFrame, column: str, edges: Array) -> Array | None:
     rows = samples.select("t_s", column).filter(pl.col(column).is_finite())
     if rows.height < _LEAST_READINGS:
         return None
-    values = rows[column].to_numpy().astype(float)
-    return np.asarray(np.interp(edges[1:], rows["t_s"].to_numpy(), values))
+    return grid.SensorTrack(rows["t_s"].to_numpy(), rows[column].to_numpy()).along(edges[1:])
 
 
 def _tmt1_c(recording: Recording) -> float | None:
@@ -432,10 +422,8 @@ def rates_of(samples: pl.DataFrame, edges: Array) -> tuple[Array, Array] | None:
 
 def span_of(samples: pl.DataFrame) -> tuple[float, float]:
     """Return when a recording's first sample begins and its last one ends, in s."""
-    starts = samples["t_s"]
-    if "interval_s" in samples.columns:
-        starts = starts - samples["interval_s"].fill_null(0.0)
-    return float(starts.min() or 0.0), float(samples["t_s"].max() or 0.0)  # type: ignore[arg-type]
+    begins_s, ends_s = grid.spans_s(samples)
+    return float(begins_s.min(initial=ends_s[-1])), float(ends_s.max())
 
 
 def _edges(samples: pl.DataFrame, name: str) -> Array:
@@ -474,14 +462,9 @@ def _power(samples: pl.DataFrame, edges: Array) -> Array:
     if "power_w" not in samples.columns:
         return unknown
     rows = samples.filter(pl.col("power_w").is_finite())
-    if rows.height < 2:
-        return unknown
     t_s = rows["t_s"].to_numpy()
-    # a meter that was read seldom says nothing of what was between
-    gap_s = float(np.median(np.diff(t_s)))
-    last = np.searchsorted(t_s, edges[1:], side="left").clip(0, len(t_s) - 1)
-    near = np.abs(t_s[last] - edges[1:]) <= max(2.0 * gap_s, GRID_S)
-    return np.where(near, _on_grid(samples, "power_w", edges), np.nan)
+    # a reading stands for the time since the one before, whatever else its row tells
+    return grid.Amounts.of(t_s, grid.covered_s(t_s), rows["power_w"].to_numpy()).means(edges)
 
 
 def bins_of(

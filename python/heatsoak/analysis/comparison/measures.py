@@ -21,6 +21,7 @@ from heatsoak.analysis.findings import ScoreFindings, StepFindings
 from heatsoak.analysis.scores import totals
 from heatsoak.analysis.series import Array, RateSeries
 from heatsoak.analysis.view import StepView
+from heatsoak.recording import grid
 
 #: Draws of each bootstrap.
 DRAWS = 2000
@@ -44,14 +45,12 @@ class RateNoise:
     def __init__(
         self, series: RateSeries, edges_s: Sequence[float] = (), cycle_s: float | None = None
     ) -> None:
-        self._series = series
         self._grid_s = max(1.0, series.sampling_s) if len(series.values) else 1.0
         # measured time: gaps between samples do not count
-        self._measured_s = np.concatenate([[0.0], np.cumsum(series.interval_s)])
-        self._amount = np.concatenate([[0.0], np.cumsum(series.values * series.interval_s)])
-        self.duration_s = float(self._measured_s[-1])
+        self._amounts = series.amounts
+        self.duration_s = float(self._amounts.measured_s[-1])
         self._edges_s = sorted({self._to_measured(edge) for edge in edges_s})
-        cells = _means(self._measured_s, self._amount, self._grid_s)
+        cells = _means(self._amounts, self._grid_s)
         shortest_s = max(MIN_BLOCK_S, cycle_s or 0.0, 2 * self._grid_s)
         correlated_s = self._grid_s * block_length(self._detrended(cells))
         longest_s = self.duration_s / MIN_BLOCKS
@@ -87,7 +86,7 @@ class RateNoise:
         return np.asarray(means * _widening(known_s / self.block_s - 2))
 
     def _to_measured(self, t_s: float) -> float:
-        return float(np.interp(t_s, np.concatenate([[0.0], self._series.t_s]), self._measured_s))
+        return float(np.interp(t_s, self._amounts.edges_s, self._amounts.measured_s))
 
     def _detrended(self, cells: Array) -> Array:
         """The cells minus a running mean, within each stretch between edges."""
@@ -153,10 +152,11 @@ def block_length(values: Array) -> float:
     return max(1.0, float(np.cbrt(2 * slope**2 / (4 / 3 * spectrum**2) * count)))
 
 
-def _means(measured_s: Array, amount: Array, grid_s: float) -> Array:
+def _means(amounts: grid.Amounts, grid_s: float) -> Array:
     """Means over `grid_s` of measured time each; the remainder at the end is left out."""
-    edges = np.arange(int(measured_s[-1] / grid_s + 1e-9) + 1) * grid_s
-    return np.asarray(np.diff(np.interp(edges, measured_s, amount)) / grid_s, float)
+    edges_s = np.arange(int(amounts.measured_s[-1] / grid_s + 1e-9) + 1) * grid_s
+    means: Array = np.diff(np.interp(edges_s, amounts.measured_s, amounts.moved)) / grid_s
+    return means
 
 
 def _running_mean(values: Array, width: int) -> Array:
@@ -321,7 +321,7 @@ def _weighted_mean(
     t_s, values = t_s[known], values[known]
     if len(t_s) == 0:
         return None
-    interval_s = np.maximum(np.diff(t_s, prepend=0.0), 1e-6)
+    interval_s = grid.covered_s(np.append(0.0, t_s))[1:]
     series = RateSeries(t_s, interval_s, values, "iops")
     draws = _noise(view, series).draws(0.0, series.duration_s, next(seeds))
     by_weight = interval_s if weights is None else weights[known] * interval_s

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from heatsoak._core import decafs, hampel, pieces
 from heatsoak.analysis.series import MAD_TO_SIGMA, Array, RateSeries
+from heatsoak.recording import grid
 
 #: Samples are averaged to about this before the curve is looked for. What stands out for no longer
 #: is the heavy tail of the noise.
@@ -68,10 +69,7 @@ def binned(series: RateSeries) -> Bins:
     width_s = size * sampling_s
     clean = _without_tail(series.values, size)
     begin_s = series.t_s - series.interval_s
-    index = np.floor((series.t_s - series.interval_s / 2 - begin_s[0]) / width_s + 1e-6)
-    first = np.flatnonzero(np.diff(index, prepend=index[0] - 1))
-    values = np.add.reduceat(clean * series.interval_s, first)
-    values /= np.add.reduceat(series.interval_s, first)
+    first, _, values = grid.whole_means(series.t_s, series.interval_s, clean, begin_s[0], width_s)
     if size > 1:
         values = hampel(values, 2)
     moving = values[values > 0]

@@ -95,7 +95,7 @@ def frozen(readings: TemperatureReadings, log: ThermalLog) -> Flaw | None:
     for other in log.readings:
         if other.name != readings.name and not other.is_of_host:
             # one that moved only just before a reading did was ahead of it
-            meanwhile = other.between(start_s, end_s - _REACHES_S).values
+            meanwhile = other.between(start_s, end_s - _REACHES_S)
             if len(meanwhile) and np.ptp(meanwhile) >= 2 * _MIN_CHANGE_K:
                 return Flaw(
                     f"{what}, while '{other.name}' moved by {words.kelvin_text(np.ptp(meanwhile))}"
@@ -314,12 +314,11 @@ def _changes(log: ThermalLog) -> list[tuple[int, int]]:
 def _about(readings: TemperatureReadings, at_s: int, sign: int) -> Array | None:
     """How a temperature changed after `at_s`, by second; None if it was read too seldom."""
     before = _SLOPE_S // 2
-    near = readings.between(at_s - 5, at_s + _REACH_S + 5)
+    near = readings.only((readings.t_s >= at_s - 5) & (readings.t_s < at_s + _REACH_S + 5))
     times_s = near.t_s
     if len(times_s) < 5 or times_s[0] > at_s or times_s[-1] < at_s + _REACH_S:
         return None
     if np.max(np.diff(times_s)) > 5:
         return None
-    grid = at_s + np.arange(-before, _REACH_S + 1)
-    curve = np.interp(grid, times_s, near.values)
+    curve = near.along(at_s + np.arange(-before, _REACH_S + 1.0))
     return np.asarray(sign * (curve - curve[before]))

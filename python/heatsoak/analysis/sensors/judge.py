@@ -33,6 +33,8 @@ from heatsoak.recording import Recording
 ALIKE_K = 5.0
 #: Readings that differ by more than this cannot all be the throttling temperature.
 APART_K = 10.0
+#: A reading tells the temperature so many seconds after it at most.
+_NEAR_S = 15.0
 #: Onset times that differ by this factor are different.
 _OTHER_TIME_X = 1.5
 
@@ -278,8 +280,8 @@ def _sightings(
         stretch = stretches.get(onset.step)
         if stretch is None or onset.cause != "thermal":
             continue
-        reading_c = readings.at(stretch.start_s + onset.onset_s)
-        start_c = readings.at(stretch.start_s)
+        reading_c = readings.at(stretch.start_s + onset.onset_s, _NEAR_S)
+        start_c = readings.at(stretch.start_s, _NEAR_S)
         if reading_c is not None:
             found.append(ReadingAtOnset(condition, onset.step, reading_c, start_c, onset.onset_s))
     fell = {onset.step for onset in onsets}
@@ -287,7 +289,7 @@ def _sightings(
         stretch = stretches.get(step.name)
         if stretch is None or not step.is_judged or step.name in fell:
             continue
-        values = readings.between(stretch.start_s, stretch.end_s).values
+        values = readings.between(stretch.start_s, stretch.end_s)
         if len(values) and stretch.end_s - stretch.start_s >= 60:
             top_c = float(np.quantile(values, 0.9))
             found.append(ReadingAtOnset(condition, step.name, top_c, float(values[0]), None))

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from heatsoak.analysis.series import Array
-from heatsoak.recording import Recording
+from heatsoak.recording import Recording, grid
 from heatsoak.recording.columns import TEMPERATURES, is_of_drive, is_of_surroundings
 
 #: The columns that show a load: bytes, I/Os or power, the first that was logged.
@@ -20,12 +20,10 @@ _MAX_SECONDS = 300_000
 
 
 @dataclass(frozen=True)
-class TemperatureReadings:
+class TemperatureReadings(grid.SensorTrack):
     """One temperature: times from the recording's start, and values in C."""
 
     name: str
-    t_s: Array
-    values: Array
 
     @property
     def is_of_host(self) -> bool:
@@ -37,24 +35,9 @@ class TemperatureReadings:
         """Whether it is a temperature of the surroundings, which may well stay constant."""
         return is_of_surroundings(self.name)
 
-    def between(self, start_s: float, end_s: float) -> "TemperatureReadings":
-        """Return the readings from `start_s` to `end_s`."""
-        first, last = np.searchsorted(self.t_s, (start_s, end_s), side="left").tolist()
-        return TemperatureReadings(self.name, self.t_s[first:last], self.values[first:last])
-
     def only(self, keep: np.typing.NDArray[np.bool_]) -> "TemperatureReadings":
         """Return the readings that `keep` selects."""
-        return TemperatureReadings(self.name, self.t_s[keep], self.values[keep])
-
-    def at(self, t_s: float, within_s: float = 15.0) -> float | None:
-        """Return the reading at `t_s`, interpolated; None if there is none nearby."""
-        if len(self.t_s) == 0:
-            return None
-        index = int(np.searchsorted(self.t_s, t_s))
-        near = self.t_s[max(index - 1, 0) : index + 1]
-        if np.min(np.abs(near - t_s)) > within_s:
-            return None
-        return float(np.interp(t_s, self.t_s, self.values))
+        return TemperatureReadings(self.t_s[keep], self.values[keep], self.name)
 
 
 @dataclass(frozen=True)
@@ -105,7 +88,7 @@ def read_log(recording: Recording, samples: pl.DataFrame | None = None) -> Therm
         rows = samples.select("t_s", name).filter(pl.col(name).is_finite())
         if not rows.is_empty():
             t_s, values = rows["t_s"].to_numpy(), rows[name].to_numpy()
-            readings.append(TemperatureReadings(name.removeprefix(TEMPERATURES), t_s, values))
+            readings.append(TemperatureReadings(t_s, values, name.removeprefix(TEMPERATURES)))
     return ThermalLog(readings, _load(samples, loads), stretches)
 
 
@@ -149,12 +132,6 @@ def _load(samples: pl.DataFrame, names: list[str]) -> Array:
     )
     if rows.is_empty():
         return np.empty(0)
-    t_s, load = rows["t_s"].to_numpy(), rows["load"].to_numpy()
-    starts_s = t_s - rows["interval_s"].cast(pl.Float64).fill_null(1.0).to_numpy()
-    second = np.floor(t_s).astype(np.int64)
-    counts = np.bincount(second)
-    total = np.bincount(second, weights=load)
-    middle_s = np.arange(len(counts)) + 0.5
-    covering = np.minimum(np.searchsorted(t_s, middle_s), len(t_s) - 1)
-    covered = np.where(starts_s[covering] <= middle_s, load[covering], 0.0)
-    return np.where(counts > 0, total / np.maximum(counts, 1), covered)
+    t_s, logged_s = rows["t_s"].to_numpy(), rows["interval_s"].cast(pl.Float64).to_numpy()
+    moved = grid.Amounts.of(t_s, grid.covered_s(t_s, logged_s), rows["load"].to_numpy())
+    return moved.between(np.arange(np.ceil(t_s[-1]) + 1))[0]

@@ -18,6 +18,7 @@ from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout, headers_of, layout_of, long_rows, split, widened
 from heatsoak.importer.tables.rows import Reader, Section, remark_unread, wanted_drives
 from heatsoak.importer.timestamps import Times, read_times
+from heatsoak.recording import grid
 from heatsoak.words import amount_text, counted, listed
 
 #: A table with rows farther apart than this shows no throttling: it is something else.
@@ -294,7 +295,7 @@ class _Table:
         if times.doubt:
             self._source.remark(times.doubt, ("time",))
         remark_unread(self._source, section, times.t_s)
-        usual_s = frames.usual_of(np.diff(np.unique(times.t_s[np.isfinite(times.t_s)])))
+        usual_s = grid.usual_of(np.diff(np.unique(times.t_s[np.isfinite(times.t_s)])))
         if usual_s > _MAX_INTERVAL_S:
             raise self._source.error(
                 f"its rows are {amount_text(usual_s / 3600, 'h')} apart: not a log of a drive"
@@ -319,7 +320,7 @@ class _Table:
     def _in_seconds(self, times: Times, words: Sequence[str], header: str) -> Times:
         """Plain numbers without a unit: whole ones that go up in hundreds are milliseconds."""
         first = next(iter(words), "")
-        usual = frames.usual_of(np.diff(times.t_s[np.isfinite(times.t_s)]))
+        usual = grid.usual_of(np.diff(times.t_s[np.isfinite(times.t_s)]))
         if ":" in first or not usual:
             return times
         is_ms = usual >= 200 and usual not in (300.0, 600.0, 900.0, 1800.0, 3600.0)

@@ -306,7 +306,7 @@ def _stood_still(case: Case) -> Evidence | None:
     series, drop, busy = case.view.throughput, case.drop, case.view.track("busy_pct")
     inside = (series.t_s > drop.onset_s) & (series.t_s <= drop.end_s)
     rates, each_s = series.values[inside], series.interval_s[inside]
-    shares = np.interp(series.t_s[inside], busy.t_s, busy.values)
+    shares = busy.along(series.t_s[inside])
     idle = (rates <= NOTHING * drop.before) & (shares < HARDLY_BUSY_PCT)
     lost = np.maximum(drop.before - rates, 0.0) * each_s
     if not idle.any() or float(lost[idle].sum()) < MIN_EXPLAINED * float(lost.sum()):

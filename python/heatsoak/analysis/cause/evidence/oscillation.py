@@ -12,7 +12,7 @@ import numpy as np
 from heatsoak import words
 from heatsoak.analysis.cause.case import Case, Evidence
 from heatsoak.analysis.series import Array
-from heatsoak.analysis.view import SensorTrack
+from heatsoak.recording.grid import SensorTrack
 
 #: Falls within this much of each other started at the same temperature.
 SAME_K = 2.0

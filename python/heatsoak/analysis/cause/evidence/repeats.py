@@ -170,7 +170,7 @@ def as_slow_when_cooler(case: Case) -> Evidence | None:
     series, temp, drop = case.view.throughput, case.view.temp, case.drop
     if case.onset_c is None or len(temp.values) < 2:
         return None
-    temp_c = np.interp(series.t_s, temp.t_s, temp.values)
+    temp_c = temp.along(series.t_s)
     is_cooler = temp_c <= case.onset_c - CLEARLY_K
     is_cooler &= (series.t_s < drop.onset_s) & (series.t_s > START_S)
     for one in case.view.drops or []:

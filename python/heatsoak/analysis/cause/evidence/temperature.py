@@ -11,8 +11,9 @@ from heatsoak.analysis.cause.evidence import counters
 from heatsoak.analysis.definitions import MIN_RISE_K, MIN_THROTTLING_C
 from heatsoak.analysis.sensors.flaws import locked_up_at
 from heatsoak.analysis.series import TIME_CONSTANTS_S, Array, lagged, resampled
-from heatsoak.analysis.view import SensorTrack, StepView
+from heatsoak.analysis.view import StepView
 from heatsoak.recording.columns import TEMPERATURES, is_of_drive
+from heatsoak.recording.grid import SensorTrack
 
 #: At these temperatures most, many, some and few drives throttle; below, hardly any.
 GRADES = (("very-hot", 75.0), ("hot", 65.0), ("warm", 60.0), ("lukewarm", MIN_THROTTLING_C))
@@ -273,7 +274,7 @@ def _stretches(case: Case) -> tuple[Array, Array, Array] | None:
     if np.count_nonzero(measured) < FEWEST - 2:
         return None
     t_s = middle_s[measured]
-    return t_s, rates[measured] / drop.before, np.interp(t_s, temp.t_s, temp.values)
+    return t_s, rates[measured] / drop.before, temp.along(t_s)
 
 
 def _correlation(one: Array, other: Array) -> float:

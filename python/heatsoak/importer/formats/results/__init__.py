@@ -22,6 +22,7 @@ from heatsoak import protocol
 from heatsoak.importer import frames
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.source import Source
+from heatsoak.recording import grid
 from heatsoak.words import percent_text
 
 MB = 1_000_000
@@ -306,7 +307,7 @@ def _spans(log: Log, quantity: str) -> list[tuple[float, float, float, float]]:
         return []
     found = []
     for own in log.samples.partition_by("step", maintain_order=True):
-        begins_s, ends_s = frames.spans_of(own)
+        begins_s, ends_s = grid.spans_s(own)
         interval_s = ends_s - begins_s
         usual_s = float(interval_s.max()) if len(own) > 1 else 0.0
         lasted_s = float(ends_s[-1] - begins_s[0])
