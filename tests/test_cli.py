@@ -396,8 +396,8 @@ def test_a_new_recording_goes_where_there_is_a_directory_and_only_what_is_there_
     tmp_path: Path,
 ) -> None:
     words = ("run", "quick", "--on", "sim:samsung-950-pro-512", "-o")
-    line = complaint(heatsoak_here(*words, "no/such/r", cwd=tmp_path), 2)
-    assert "there is no directory no/such: make it" in line
+    line = complaint(heatsoak_here(*words, "/no/such/r", cwd=tmp_path), 2)
+    assert "there is no directory /no/such: make it" in line
     line = complaint(heatsoak_here(*words, "nothing", "--resume", cwd=tmp_path), 2)
     assert "nothing: there is nothing to resume" in line
     assert list(tmp_path.iterdir()) == []

@@ -91,7 +91,7 @@ def test_a_disk_that_is_full_from_the_start_is_one_line_and_no_obstacle_later(
     command = words(tmp_path, runtime_s=0.5)
     assert complaint(heatsoak_here(*command, cwd=tmp_path), 3) == f"heatsoak: {SAID}"
     taken.unlink()
-    done_here(*command, "--resume", cwd=tmp_path)
+    done_here(*command, cwd=tmp_path)
     assert Recording.open(disk / "r").meta.status == "finished"
 
 

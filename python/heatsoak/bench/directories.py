@@ -113,12 +113,14 @@ def chosen(output: Path | None, name: str, *, resume: bool) -> Path:
     """
     if output is None:
         return _latest_unfinished(name) if resume else default_directory(name)
-    if not output.exists() and resume:
+    writing.require_creatable(output)
+    if resume and not output.exists():
         raise errors.UsageError(
             f"{output}: there is nothing to resume: name the directory of a run with -o, or leave "
             "--resume out to begin one"
         )
-    if not output.parent.exists():
+    # below the current directory what is not there is made; elsewhere its name is a mistake
+    if output.is_absolute() and not output.parent.exists():
         raise errors.UsageError(
             f"{output}: there is no directory {output.parent}: make it, or name another with -o"
         )
