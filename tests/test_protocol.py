@@ -330,3 +330,11 @@ def _unlike(count: int) -> list[str]:
         f'[[steps]]\nname = "{i}"\nrw = "read"\nruntime = "{5 + i}s"\nrate_iops = {10 + i}\n'
         for i in range(count)
     ]
+
+
+def test_a_step_reads_and_writes_whatever_runs_beside_it_does() -> None:
+    beside = [{"rw": "randwrite", "bs": "4k"}]
+    step = WorkloadStep.model_validate({"name": "s", "rw": "read", "beside": beside})
+    assert (step.reads, step.writes, step.changes_data) == (True, True, True)
+    alone = step.model_copy(update={"beside": ()})
+    assert (alone.reads, alone.writes, alone.changes_data) == (True, False, False)

@@ -136,7 +136,7 @@ class AssumedSpeeds:
         # each direction takes its share of the time: shares of bytes combine harmonically
         mixed = 1 / (share / read + (1 - share) / write)
         # fio's limits hold for each job and direction
-        most = workload.numjobs * (workload.reads + workload.writes)
+        most = workload.numjobs * ((share > 0) + (share < 1))
         return min(mixed, most * workload.most_bytes_s / MB)
 
 

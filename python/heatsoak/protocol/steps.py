@@ -183,9 +183,19 @@ class WorkloadStep(Workload, Loading):
         return (self, *self.beside)
 
     @property
+    def reads(self) -> bool:
+        """Whether it ever reads, or anything that runs beside it."""
+        return any(workload.read_share > 0 for workload in self.workloads)
+
+    @property
+    def writes(self) -> bool:
+        """Whether it ever writes, or anything that runs beside it."""
+        return any(workload.read_share < 1 for workload in self.workloads)
+
+    @property
     def changes_data(self) -> bool:
-        """Whether it writes, or anything that runs beside it."""
-        return any(workload.writes for workload in self.workloads)
+        """Whether it changes what is on the drive."""
+        return self.writes
 
     @property
     def ends_with_its_data(self) -> bool:

@@ -345,16 +345,6 @@ class Workload(Load):
         return 0.5 if share is None else share
 
     @property
-    def writes(self) -> bool:
-        """Whether it ever writes."""
-        return self.read_share < 1
-
-    @property
-    def reads(self) -> bool:
-        """Whether it ever reads."""
-        return self.read_share > 0
-
-    @property
     def most_bytes_s(self) -> float:
         """Bytes per second that its limits permit each job, read or written; infinite without."""
         return min(self.rate or math.inf, (self.rate_iops or math.inf) * self.bs)

@@ -170,7 +170,7 @@ def job(
         words.append(f"--rate={workload.rate}")
     if workload.rate_iops is not None:
         words.append(f"--rate_iops={workload.rate_iops}")
-    if workload.writes:
+    if workload.read_share < 1:
         words.append("--refill_buffers=1")
         if workload.compress_pct:
             words.append(f"--buffer_compress_percentage={workload.compress_pct}")

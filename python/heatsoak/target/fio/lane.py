@@ -161,8 +161,8 @@ class Lane:
         depths = [1 if place.engine == "psync" else load.iodepth for load in loads]
         self._differencer = fio.Differencer(
             float(sum(depth * load.numjobs for depth, load in zip(depths, loads, strict=True))),
-            reads=any(load.reads for load in loads),
-            writes=step.changes_data,
+            reads=step.reads,
+            writes=step.writes,
         )
         self._end = _End(loads, place.size_bytes)
         self._document: dict[str, Any] | None = None

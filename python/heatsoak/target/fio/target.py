@@ -257,7 +257,7 @@ class FioTarget(ABC):
         read: list[tuple[int, int]] = []
         for load in step.workloads:
             region = region_of(load, size_bytes)
-            read += [(region.offset, region.end)] if load.reads else []
+            read += [(region.offset, region.end)] if load.read_share > 0 else []
             if region.capped:
                 yield base.Note(
                     "warning",
