@@ -43,7 +43,7 @@ def drives_command(
         bool,
         typer.Option(
             "--restore",
-            help="Undo what killed runs left changed on drives: hidden sectors, TMT1 and TMT2.",
+            help="Undo what killed runs left changed on drives: TMT1 and TMT2.",
         ),
     ] = False,
     like: Annotated[
@@ -62,7 +62,7 @@ def drives_command(
     output_format: common.FormatOption = "text",
 ) -> int:
     # places and protocols need none of it
-    from heatsoak.bench.rows import likeness_row
+    from heatsoak.cli.listed import likeness_row
     from heatsoak.target import hctm
     from heatsoak.target.place import inventory, simulated
 
@@ -94,7 +94,7 @@ def drives_command(
 
 def _restore(output_format: common.OutputFormat) -> int:
     """Restore the drives, and print what was done; an error's code if something is left."""
-    from heatsoak.bench.rows import restored_rows
+    from heatsoak.cli.listed import RestoredRow
     from heatsoak.target import hctm
 
     system.require_linux("--restore")
@@ -106,18 +106,19 @@ def _restore(output_format: common.OutputFormat) -> int:
         if not rows:
             out.print("nothing to restore: no killed run left anything changed", soft_wrap=True)
 
-    common.show_rows(restored_rows(notes), output_format, lines)
+    restored = [RestoredRow(said=note.text, is_left="is_left" in note.data) for note in notes]
+    common.show_rows(restored, output_format, lines)
     return errors.HeatsoakError.exit_code if any("is_left" in note.data for note in notes) else 0
 
 
 def places_command(output_format: common.FormatOption = "text") -> None:
-    from heatsoak.bench.rows import place_rows
+    from heatsoak.cli.listed import place_rows
 
     common.show_rows(place_rows(), output_format, print_places)
 
 
 def protocols_command(output_format: common.FormatOption = "text") -> None:
-    from heatsoak.bench.rows import protocol_rows
+    from heatsoak.cli.listed import protocol_rows
 
     common.show_rows(protocol_rows(), output_format, print_protocols)
 
@@ -285,15 +286,15 @@ NAMES = {
     "demo": ("demo, and its findings.json", "analysis:Findings"),
     "doctor": ("doctor", "doctor:Checkup"),
     "drives": ("drives", "target.device:[DriveRow]"),
-    "drives-like": ("drives --like", "bench.rows:LikenessRow"),
-    "drives-restore": ("drives --restore", "bench.rows:[RestoredRow]"),
+    "drives-like": ("drives --like", "cli.listed:LikenessRow"),
+    "drives-restore": ("drives --restore", "cli.listed:[RestoredRow]"),
     "export": ("export", "exporter:[Written]"),
     "fit": ("fit", "twin:Twin"),
     "history": ("history", "history:History"),
     "import": ("import", "cli.convert:[ImportedRow]"),
-    "places": ("places", "bench.rows:[PlaceRow]"),
+    "places": ("places", "cli.listed:[PlaceRow]"),
     "predict": ("predict", "twin:Prediction"),
-    "protocols": ("protocols", "bench.rows:[ProtocolRow]"),
+    "protocols": ("protocols", "cli.listed:[ProtocolRow]"),
     "rack-drives": ("rack drives", "rack.host:[HostDrive]"),
     "rack-host": ("rack host status and collect", "rack.kept:[HostTest]"),
     "rack-host-start": ("rack host start", "rack.kept:HostTest"),
