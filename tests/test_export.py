@@ -424,7 +424,8 @@ def test_standard_output_has_the_samples_and_nothing_else_for_as_long_as_it_is_r
     make: Make, tmp_path: Path, kind: str
 ) -> None:
     rows = pl.DataFrame({"t_s": [0.1 * i for i in range(1, 30_001)], "step": "write"})
-    recording = make("a", rows.with_columns(power_w=pl.col("t_s")))
+    truth = pl.lit(1.0).alias("sim.permitted")
+    recording = make("a", rows.with_columns(truth, power_w=pl.col("t_s")))
     words = [sys.executable, "-m", "heatsoak", "export", "recordings/a", "-o", "-", "--as", kind]
     export([recording], str(tmp_path / "x.y"), ExportFormat(kind))
     with (tmp_path / "said").open("wb") as output:
