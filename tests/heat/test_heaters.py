@@ -241,7 +241,7 @@ def test_gpu_burn_runs_for_long_and_where_its_kernel_is(
     built.mkdir()
     (built / "compare.ptx").touch()
     program = built / "gpu_burn"
-    program.write_text('#!/bin/sh\necho "$PWD for $1 s"\nsleep 100\n')
+    program.write_text('#!/bin/sh\necho "$PWD for $1 s"\nexec sleep 100\n')
     program.chmod(0o755)
     monkeypatch.setenv(VARIABLE, str(built))
     heat = heater("gpu", 60, None, log, None)
