@@ -226,7 +226,7 @@ def require_ours(place: Path | int) -> os.stat_result:
     Root's is as good as this user's. Raises OSError if it cannot be examined.
     """
     status = os.fstat(place) if isinstance(place, int) else place.lstat()
-    if status.st_uid not in (0, os.geteuid()):
+    if status.st_uid not in (0, getattr(os, "geteuid", int)()):
         raise PermissionError(errno.EPERM, "belongs to another user", str(place))
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise PermissionError(errno.EPERM, "can be written by other users", str(place))
