@@ -233,7 +233,8 @@ def hdparm(
     answers, log, program = (directory / name for name in ("words", "log", "hdparm"))
     answers.write_text(words(status, has_hpa=shows is not None))
     log.write_text("")
-    shown = ":" if shows is None else f"echo ' {shows}'"
+    # of a drive that cannot hide sectors it may not even be able to tell
+    shown = "exit 5" if shows is None else f"echo ' {shows}'"
     given = {"log": quote(str(log)), "words": quote(str(answers)), "erase": erase, "lock": ":"}
     program.write_text(HDPARM.format(**given, shows=shown))
     program.chmod(0o755)

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -134,7 +135,7 @@ def demo_command(
         recordings = session.record(directory)
     except errors.RunInterrupted as stopped:
         # demo itself cannot be resumed
-        again = f"heatsoak run puget --on sim:{_DEMO_DRIVE} --resume -o {directory}"
+        again = f"heatsoak run puget --on sim:{_DEMO_DRIVE} --resume -o {quote(str(directory))}"
         raise errors.RunInterrupted(str(stopped).replace("--resume", again)) from None
     findings = analyze(recordings)
     document = findings.model_dump_json(indent=1)

@@ -398,7 +398,7 @@ ROWS = (
     FactRow(
         "hdparm",
         "purge",
-        "secure erase and hidden sectors of SATA drives",
+        "secure erase of SATA drives",
         _for_drives("hdparm", "sata", "SATA"),
         "apt-get install hdparm",
     ),

@@ -151,7 +151,10 @@ def _hides(claim: Claim, tool: str, words: list[int]) -> str | None:
     Through bridges and some drivers, hdparm prints numbers and says that they seem invalid; for
     drives with ACCESSIBLE MAX ADDRESS its output is different.
     """
-    text = _hdparm(claim, tool, "-N")
+    try:
+        text = _hdparm(claim, tool, "-N")
+    except ToolError as error:
+        return str(error) if words[82] & _HAS_HPA else None
     if (found := _SECTORS.search(text)) is not None:
         shown, native = int(found[1]), int(found[2])
         if 0 < shown < native:
