@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from janitor import undone_by
+from waiting import until
 
 LOCK = Path(tempfile.gettempdir()) / "heatsoak-tests-loop.lock"
 LOSETUP = shutil.which("losetup", path="/usr/sbin:/sbin:/usr/bin:/bin")
@@ -27,6 +28,13 @@ def losetup(*words: str | Path) -> "subprocess.CompletedProcess[str]":
     """Run losetup."""
     assert LOSETUP is not None
     return subprocess.run([LOSETUP, *words], capture_output=True, text=True, check=False)
+
+
+def detach(node: Path) -> None:
+    """Detach `node`, and wait: the kernel does so once nobody looks at it any more."""
+    done = losetup("-d", node)
+    assert done.returncode == 0, done.stderr
+    assert until(lambda: not Path(f"/sys/block/{node.name}/loop/backing_file").exists())
 
 
 @contextmanager

@@ -20,8 +20,7 @@ from heatsoak.target.guard.content import marks
 from heatsoak.target.place import inventory
 from hypothesis import given
 from hypothesis import strategies as st
-from loop_drive import detached_behind, none_is_attached
-from waiting import until
+from loop_drive import detach, detached_behind, none_is_attached
 
 pytestmark = [needs_loop, pytest.mark.slow]
 
@@ -71,13 +70,6 @@ def test_no_one_else_can_take_the_drive_from_the_first_step_to_the_last(
     assert not is_held(drive.node)
 
 
-def detach(drive: Drive) -> None:
-    """Detach it, and wait: the kernel does so once nobody looks at the node any more."""
-    run("losetup", "-d", drive.node)
-    attached = Path(f"/sys/block/{drive.node.name}/loop/backing_file")
-    assert until(lambda: not attached.exists())
-
-
 def test_a_drive_that_vanished_in_between_or_another_in_its_place_is_refused(
     make_drive: MakeDrive, tmp_path: Path
 ) -> None:
@@ -88,7 +80,7 @@ def test_a_drive_that_vanished_in_between_or_another_in_its_place_is_refused(
     target = Place(str(drive.node), "block").target(None, erase_id=drive.id)
     with detached_behind(other):
         with none_is_attached():
-            detach(drive)
+            detach(drive.node)
             with pytest.raises(RefusedError, match="another drive"):
                 target.open(writes=True)
             run("losetup", drive.node, other)

@@ -15,7 +15,7 @@ from exports import served
 from heatsoak.errors import ToolError
 from heatsoak.protocol import WorkloadStep
 from heatsoak.target.fio import NbdTarget, lane
-from loop_drive import attached, losetup, none_is_attached
+from loop_drive import attached, detach, none_is_attached
 from needs import needs
 from started import fill, protocol, small_disk, started
 from waiting import is_alive
@@ -134,7 +134,7 @@ def test_a_drive_whose_sectors_fail_ends_the_run_which_can_be_resumed_once_they_
         done_here(*command, "--resume", cwd=tmp_path)
         assert run.status == "finished"
         with none_is_attached():
-            assert losetup("-d", node).returncode == 0
+            detach(node)
             line = complaint(heatsoak_here("run", *command[1:4], cwd=tmp_path), 2)
         assert line == f"heatsoak: {node}: has no capacity, like a detached drive: attach it first"
 
