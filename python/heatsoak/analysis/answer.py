@@ -364,12 +364,16 @@ def _fell(episode: findings.Episode, what: str) -> str:
                 f", from {words.number_text(before, 2)} to {words.number_text(during, 2)} {unit}"
             )
             verb = "slowed" if before < during else "fell"
-    temp = (
-        ""
-        if episode.temp_c_at_onset is None
-        else f", at {words.temp_text(episode.temp_c_at_onset)}"
-    )
+    temp = ""
+    if episode.temp_c_at_onset is not None:
+        temp = f", at {words.temp_text(episode.temp_c_at_onset)}"
+    if episode.hotter_c_at_onset is not None:
+        temp += f", and {words.temp_text(episode.hotter_c_at_onset)} at '{episode.hotter_sensor}'"
     swings = " again and again" if episode.oscillates else ""
+    if episode.from_start:
+        return (
+            f"{what} {verb}{swings} from its start, by {episode.depth_text} or more{levels}{temp}"
+        )
     return (
         f"{what} {verb}{swings} by {episode.depth_text}{levels}, after "
         f"{words.duration_text(episode.onset_s)}{temp}"

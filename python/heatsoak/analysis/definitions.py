@@ -12,6 +12,8 @@ from typing import Literal
 ONSET_LOSS = 0.02
 #: A smaller loss is not an episode.
 MIN_DROP = 0.05
+#: A first second faster than its level by this factor is no burst into a buffer, but a fall.
+MUCH_FASTER = 1.5
 #: Throughput has recovered when it is back at this share of the level before.
 RECOVERED = 0.97
 #: What an episode or a step has come to is its mean over the last seconds.

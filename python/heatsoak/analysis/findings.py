@@ -174,6 +174,10 @@ class Episode(_Findings):
             of what little else explains the fall.
         sensor_locked_up: whether a sensor jumped when it fell and has not moved since: the drive
             slows down for a heat that is not there.
+        from_start: whether it fell before three samples had shown a level, so that its full speed
+            may be higher.
+        hotter_sensor: another sensor of the drive that was as hot as drives throttle at, though
+            `temp_c_at_onset` was not; `hotter_c_at_onset` is how hot.
     """
 
     onset_s: float
@@ -205,6 +209,9 @@ class Episode(_Findings):
     recovered: bool
     written_gb_at_onset: float | None
     temp_c_at_onset: float | None
+    hotter_sensor: str | None = None
+    hotter_c_at_onset: float | None = None
+    from_start: bool = False
 
     @property
     def depth_text(self) -> str:

@@ -145,10 +145,10 @@ def _is_held(view: StepView, origin: StepView) -> bool | None:
 
 def never_throttled(view: StepView, others: Sequence[StepView]) -> bool:
     """Whether it stayed too cool for that, or the drive's own status said so throughout."""
-    top_c = view.max_temp_c
+    hottest = view.hottest(-math.inf, math.inf)
     if (
-        top_c is not None
-        and top_c < definitions.MIN_THROTTLING_C
+        hottest is not None
+        and hottest[1] < definitions.MIN_THROTTLING_C
         and temperature_moves(view, others)
     ):
         return True
@@ -173,12 +173,17 @@ def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None
     """
     first_s = min((drop.onset_s for drop in view.drops or []), default=math.inf)
     temps_c = view.temp.between(-math.inf, first_s)
+    doubt = ""
+    if len(view.temp.values) == 0 and (aside := view.own_temps(trusted=False)):
+        temps_c = next(iter(aside.values())).between(-math.inf, first_s)
+        doubt = ", by a sensor that cannot be trusted"
     if len(temps_c) == 0 or float(np.min(temps_c)) < definitions.USUALLY_THROTTLING_C:
         return None
     if _is_full_speed(view, others, definitions.USUALLY_THROTTLING_C):
         return None
     return (
-        f"it was at {words.temps_text(temps_c)} from its first second, as hot as drives throttle at"
+        f"it was at {words.temps_text(temps_c)} from its first second, as hot as drives throttle "
+        f"at{doubt}"
     )
 
 

@@ -12,7 +12,7 @@ from heatsoak.analysis.cause import Case, Judgement, weigh
 from heatsoak.analysis.cause.evidence.counters import risen
 from heatsoak.analysis.consistency import step_consistency
 from heatsoak.analysis.copies import always_waited
-from heatsoak.analysis.falls import Drop, joined
+from heatsoak.analysis.falls import HELD_SAMPLES, Drop, joined
 from heatsoak.analysis.view import StepView
 
 #: Causes that lower throughput once, and not again later.
@@ -28,9 +28,10 @@ _EXCLUDED = 0.02
 def judged_drops(
     view: StepView, others: Sequence[StepView] = (), siblings: Sequence[StepView] = ()
 ) -> list[tuple[Case, Judgement]]:
-    """Return a step's drops with their causes; adjacent drops with the same known cause are one.
+    """Return a step's drops with their causes; a fall goes on until it recovers or another cause
+    begins.
 
-    A governor or host may lower throughput in two steps, if both together still look like it. A
+    A governor or host may lower throughput in several steps, or by a slope, a level and swings. A
     cache fills up once and spare area runs out once, so two drops that both look like that are not
     joined: each keeps the cause that its own evidence names.
     """
@@ -40,14 +41,24 @@ def judged_drops(
         judgement = weigh(case)
         if judged and case.is_nested:
             last, of_last = judged[-1]
-            if of_last.cause == judgement.cause != "unknown":
-                whole = Case(joined(last.drop, drop), view, last.others, last.siblings, last.index)
-                of_whole = weigh(whole)
-                if of_whole.cause == judgement.cause not in _ONCE:
-                    judged[-1] = (whole, of_whole)
-                    continue
+            whole = Case(joined(last.drop, drop), view, last.others, last.siblings, last.index)
+            if (of_whole := _of_both(of_last, judgement, weigh(whole))) is not None:
+                judged[-1] = (whole, of_whole)
+                continue
         judged.append((case, judgement))
     return judged
+
+
+def _of_both(first: Judgement, second: Judgement, whole: Judgement) -> Judgement | None:
+    """What two falls without a recovery between them are as one; None if they have two causes.
+
+    What is named of either is named of both, unless the whole shows something else.
+    """
+    if first.likeliest != second.likeliest or first.likeliest in _ONCE:
+        return None
+    if whole.cause != "unknown":
+        return whole if whole.cause == first.likeliest else None
+    return next((one for one in (first, second) if one.cause != "unknown"), whole)
 
 
 def episode_of(case: Case, judgement: Judgement) -> findings.Episode:
@@ -72,6 +83,9 @@ def episode_of(case: Case, judgement: Judgement) -> findings.Episode:
         recovered=drop.recovered,
         written_gb_at_onset=view.written_gb(drop.onset_s),
         temp_c_at_onset=case.onset_c,
+        hotter_sensor=case.hotter and case.hotter[0],
+        hotter_c_at_onset=case.hotter and case.hotter[1],
+        from_start=drop.onset_s < HELD_SAMPLES * view.throughput.sampling_s,
         excludes_heat=_excludes_heat(case, judgement),
         shows_heat=judgement.shows_heat,
         sensor_locked_up=any(one.pair == ("sensor", "locked-up") for one in judgement.findings),
@@ -99,7 +113,8 @@ def _excludes_heat(case: Case, judgement: Judgement) -> bool:
         return False  # it fell on, or again, while it became as hot as drives throttle at
     if any(one.pair == ("stated-limit", "at") for one in judgement.findings):
         return False
-    return case.onset_c < definitions.MIN_THROTTLING_C or is_unlikely
+    hottest_c = max(case.onset_c, case.hotter[1] if case.hotter else 0.0)
+    return hottest_c < definitions.MIN_THROTTLING_C or is_unlikely
 
 
 def _levels(drop: Drop, view: StepView) -> dict[str, float]:

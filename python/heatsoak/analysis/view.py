@@ -17,7 +17,13 @@ from heatsoak.analysis.findings import Verdict
 from heatsoak.analysis.sensors import sense
 from heatsoak.analysis.series import Array, RateSeries, directions, iops, throughput
 from heatsoak.recording import Recording
-from heatsoak.recording.columns import TEMPERATURES, drive_temperatures, judged, limits_c
+from heatsoak.recording.columns import (
+    TEMPERATURES,
+    drive_temperatures,
+    is_of_drive,
+    judged,
+    limits_c,
+)
 from heatsoak.recording.grid import SensorTrack
 
 #: A direction that carries less than this share of the throughput is not judged on its own.
@@ -232,15 +238,33 @@ class StepView:
     @cached_property
     def temp(self) -> SensorTrack:
         """The drive's own temperature: composite, or the hottest of its other sensors."""
-        trusted = [
-            name
-            for name in self.columns(TEMPERATURES)
-            if name.removeprefix(TEMPERATURES) not in self.course.distrusted
-        ]
-        tracks = [self.track(name) for name in drive_temperatures(trusted)]
+        own = self.own_temps()
+        tracks = [own[name] for name in drive_temperatures(own)]
         return max(
             tracks, key=lambda t: float(np.max(t.values, initial=-np.inf)), default=self.track("")
         )
+
+    def own_temps(self, *, trusted: bool = True) -> dict[str, SensorTrack]:
+        """Return the drive's temperatures that can be trusted, or those that cannot, by column."""
+        return {
+            name: self.track(name)
+            for name in self.columns(TEMPERATURES)
+            if is_of_drive(name)
+            and (name.removeprefix(TEMPERATURES) not in self.course.distrusted) == trusted
+        }
+
+    def hottest(self, start_s: float, end_s: float) -> tuple[str, float] | None:
+        """Return which of the drive's trusted sensors was hottest in some time, and how hot, in C.
+
+        A controller or the flash may be far hotter than the composite, and slow the drive.
+        """
+        tops = [
+            (float(np.max(values)), name.removeprefix(TEMPERATURES))
+            for name, track in self.own_temps().items()
+            if len(values := track.between(start_s, end_s))
+        ]
+        top_c, name = max(tops, default=(0.0, ""))
+        return (name, top_c) if tops else None
 
     @cached_property
     def max_temp_c(self) -> float | None:

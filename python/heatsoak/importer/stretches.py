@@ -2,10 +2,11 @@
 
 A logger keeps logging while nothing happens. The end of a load is not throttling and the next load
 no recovery, so each stretch is a step of its own. A log is divided by what was asked of the drive,
-never by how much of that it did: a load ends where hardly anything is moved, or the drive is not
-busy; a direction where its own I/O does, however the other's share of the whole may rise. A drive
-that is busy and moves nothing is stalled, not idle; where a log has the busy share, that tells the
-two apart. What `heatsoak watch` recorded is divided in the same way.
+never by how much of that it did: a load ends where hardly anything is moved, but for an even
+trickle right after it, or the drive is not busy; a direction where its own I/O does, however the
+other's share of the whole may rise. A drive that is busy and moves nothing is stalled, not idle;
+where a log has the busy share, that tells the two apart. What `heatsoak watch` recorded is divided
+in the same way.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,6 +45,8 @@ MIN_SAMPLES = 3
 DISTURBED_S = 15.0
 #: Less is moved once reads join writes, or leave, if the medians of so many samples say so.
 _BORDER, _LOST = 20, 0.1
+#: A load that hardly anything comes of is even: its high samples are so many times its low ones.
+_EVEN = 2.0
 #: From this share of one direction the other is background.
 ONE_SIDED = 0.9
 
@@ -63,6 +66,8 @@ def with_stretches(log: Log) -> Log:
     is_bytes = any(name.endswith("bw_mb_s") for name in seen.columns)
     least = MIN_LOAD_MB_S if is_bytes else MIN_LOAD_IOPS
     quiet = _quiet(total, busy, least)
+    if not np.isfinite(busy).any():
+        quiet &= ~_goes_on(total, quiet, WORK_MB_S if is_bytes else WORK_IOPS)
     active = _active(quiet, interval_s)
     kinds = _directions(reads, writes, least, interval_s) * active
     loaded = [_without_quiet_edges(quiet, begin, end) for begin, end in _spans(kinds)]
@@ -175,6 +180,22 @@ def _quiet(total: frames.Array, busy_pct: frames.Array, least: float) -> NDArray
     hardly = (total == 0) | (total < min(IDLE_SHARE * high, least))
     background = (total < BACKGROUND_SHARE * high) & (busy_pct < BUSY_PCT)
     return np.asarray((hardly & ~(busy_pct >= BUSY_PCT)) | background)
+
+
+def _goes_on(total: frames.Array, quiet: NDArray[np.bool_], least: float) -> NDArray[np.bool_]:
+    """Whether a load goes on that hardly anything comes of: straight after it, evenly, and more
+    than was moved before it began.
+
+    What a system does beside a load comes in bursts, or was there before.
+    """
+    found = np.zeros(len(total), dtype=bool)
+    before = total[: int(np.argmin(quiet))]
+    least = max(least, 2 * float(np.median(before)) if len(before) else 0.0)
+    for begin, end in pairwise(_bounds(quiet).tolist()):
+        if quiet[begin] and begin > 0 and end - begin >= PAUSE_SAMPLES:
+            low, high = np.quantile(total[begin:end], (0.1, 0.9))
+            found[begin:end] = low >= least and high <= _EVEN * low
+    return found
 
 
 def _active(quiet: NDArray[np.bool_], interval_s: frames.Array) -> frames.Array:

@@ -6,19 +6,19 @@ from functools import cached_property
 
 import numpy as np
 
-from heatsoak.analysis.definitions import MIN_RISE_K
+from heatsoak.analysis.definitions import MIN_RISE_K, MUCH_FASTER, USUALLY_THROTTLING_C
 from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.likeness import alike
 from heatsoak.analysis.view import StepView
 
 #: A start this close to the level before counts as full speed.
 FULL = 0.9
-#: A first second faster than its level by this factor is no burst into a buffer, but a fall.
-_MUCH_FASTER = 1.5
 #: A rate of which four fifths stay within this share of the median for so long is held.
 EVEN, _MIN_EVEN_S, _MIN_EVEN_SAMPLES = 0.2, 20.0, 10
 #: A fall as fast comes at once: with a sample a second, a switch shows over two or three.
 AT_ONCE_S = 2.5
+#: A sensor is read this near to an onset.
+_AROUND_ONSET_S = 5.0
 #: What begins later in a drop did not cause it; sensors and governors settle within that time.
 AROUND_S = 180.0
 
@@ -118,6 +118,16 @@ class Case:
         return self.view.temp.at(self.drop.onset_s)
 
     @cached_property
+    def hotter(self) -> tuple[str, float] | None:
+        """Another sensor of the drive that was as hot as drives throttle at, though the drive's own
+        temperature was not, and how hot, in C."""
+        if self.onset_c is None or self.onset_c >= USUALLY_THROTTLING_C:
+            return None
+        onset_s = self.drop.onset_s
+        found = self.view.hottest(onset_s - _AROUND_ONSET_S, onset_s + _AROUND_ONSET_S)
+        return found if found is not None and found[1] >= USUALLY_THROTTLING_C else None
+
+    @cached_property
     def late_c(self) -> float | None:
         """The drive's mean temperature in the second half of the drop; None if it is too short."""
         half_s = self.drop.onset_s + 0.5 * self.length_s
@@ -163,7 +173,7 @@ def is_at_full_speed(view: StepView, views: Iterable[StepView]) -> bool:
 
     A step that starts hot may be throttled from its first sample on, and then never falls.
     """
-    if _MUCH_FASTER * view.level < view.throughput.mean(0.0, 1.0):
+    if MUCH_FASTER * view.level < view.throughput.mean(0.0, 1.0):
         return False
     return not any(
         FULL * other.level > view.level and alike(other.step, view.step)

@@ -180,6 +180,11 @@ class Judgement:
     findings: list[Finding]
     shows_heat: bool
 
+    @property
+    def likeliest(self) -> str:
+        """The cause with the highest probability, named or not."""
+        return max(self.shares, key=lambda cause: self.shares[cause])
+
 
 def weigh(case: Case) -> Judgement:
     """Return the cause of a drop with its evidence."""

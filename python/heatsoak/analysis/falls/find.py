@@ -13,6 +13,8 @@ from heatsoak.analysis.falls.curve import STANDSTILL, Bins, Piece, binned, drawn
 from heatsoak.analysis.falls.swings import Swing, curve_of, swings_of
 from heatsoak.analysis.series import Array, RateSeries, spans_of, tidied
 
+#: A level that was held is supported by so many samples.
+HELD_SAMPLES = 3
 #: Too little to tell a level from its noise.
 _MIN_SAMPLES, MIN_S = 12, 4.0
 #: A standstill within which throughput is back was a stall, too.
@@ -24,6 +26,8 @@ _LOST, _BACK = (
     for share in (1 - definitions.MIN_DROP, definitions.RECOVERED)
 )
 _SECOND = -float(np.log1p(-measure.SECOND_FALL))
+#: A burst into a buffer is not as much faster than what follows.
+_MUCH_FASTER = float(np.log(definitions.MUCH_FASTER))
 #: A dip that loses less is one that a low level scatters by, and no stall.
 _SHALLOW = float(np.log1p(-0.25))
 
@@ -98,8 +102,8 @@ class _Walk:
 
     def __init__(self, series: RateSeries, bins: Bins) -> None:
         self._series, self._bins = series, bins
-        # what is held for less time at first is a slow start or a burst
-        self._begin, self._start = 0, max(bins.count(measure.STALL_S), 2)
+        # what fewer samples held at first is a slow start or a burst
+        self._begin, self._held = 0, max(bins.count(HELD_SAMPLES * series.sampling_s), 2)
         chain, self._seen = curve_of(bins)
         self._swings = swings_of(bins, chain, self._seen)
         self._usual = self._usual_swing()
@@ -236,16 +240,17 @@ class _Walk:
         """Where the curve leaves its usual level since `base`, and that."""
         held, sinking = None, None
         levels: list[tuple[float, int]] = []
+        enough = self._held if base == self._begin else self._bins.count(0.5 * measure.STALL_S)
         for piece in self._pieces:
             if piece.end <= base:
                 continue
             start = max(piece.start, base)
-            if not levels and start - base >= self._bins.count(0.5 * measure.STALL_S):
+            if not levels and start - base >= enough:
                 levels.append((float(np.mean(self._curve[base:start])), start - base))
             # neither a slow start nor a burst is the level to compare with
             level = _median(levels) if levels else float(self._curve[start])
             below = measure.first_of(self._curve[start : piece.end] < level + _LOST)
-            if below is not None and base == self._begin and start + below - base < self._start:
+            if below is not None and base == self._begin and self._is_burst(piece, start + below):
                 self._begin = start + below
                 return self._leaves(self._begin)
             if below is not None:
@@ -269,6 +274,24 @@ class _Walk:
                 sinking = None
             insort(levels, (mean, piece.end - start))
         return None
+
+    def _is_burst(self, piece: Piece, low: int) -> bool:
+        """Whether what is above a piece's first low bin is too brief for a level.
+
+        Where it slides on, it is a fall since the begin. Where it jumps, fewer samples than tell a
+        level are a burst, and so are brief ones that were only a little faster.
+        """
+        begin, curve = self._begin, self._curve
+        lasted = low - begin
+        if lasted >= max(self._held, self._bins.count(measure.STALL_S)):
+            return False
+        if low > piece.start:
+            course = curve[max(piece.start, begin) : piece.end]
+            soon = course[min(self._held, len(course)) - 1]
+            is_over_soon = course[0] - soon >= 0.5 * (course[0] - np.min(course))
+            return piece.start - begin < self._held and bool(is_over_soon)
+        is_much_faster = np.mean(curve[begin:low]) - curve[low] >= _MUCH_FASTER
+        return lasted < self._held or not is_much_faster
 
     def _lowered_before(self, base: int, start: int, level: float) -> list[int]:
         """The starts of the pieces before a bin that had lost as much as an onset does."""
@@ -334,10 +357,11 @@ class _Walk:
             until = 0
             lasting[-1] = replace(lasting[-1], end=second.start, recovered=False)
             lasting.append(replace(second, recovered=fall.recovered))
-        drops = [drop for one in passing for drop in self._traced.drops_of(one)]
+        deeper = [drop for one in passing for drop in self._traced.drops_of(one)]
+        drops = list(deeper)
         end_s = self._traced.at_s(fall.end)
         for one in reversed(lasting):
-            found = self._traced.drops_of(one, end_s)
+            found = self._traced.drops_of(one, end_s, deeper)
             drops += found
             end_s = found[0].onset_s if found else end_s
         return drops

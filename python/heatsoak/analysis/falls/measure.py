@@ -7,6 +7,7 @@ the least expected error. It is looked at from afar first, and then from as near
 begins lie together.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -47,7 +48,7 @@ class Drop:
         before: the mean from the step's begin or the last recovery to the onset; the level that
             it fell from for a drop inside another; the mean of the first seconds for a fall that
             starts with the step.
-        during: the mean from the onset to the end.
+        during: the mean from the onset to the end, but for deeper drops that lie within.
         lowest: the lowest mean over `HELD_S`; that of the drop where it is shorter.
         last: the mean of the drop's last `LAST_S`, or of all of it where it is shorter.
         recovered: whether throughput came back to `RECOVERED` of the level before.
@@ -94,8 +95,8 @@ class Drop:
 def joined(first: Drop, second: Drop) -> Drop:
     """Return `first` and the deeper fall `second`, which follows it or lies in it, as one drop.
 
-    Its end and what it ends at are those of the one that ends later; its mean is over both, or the
-    first's where the second lies in that. It is a slide only where both are, and a cycle where
+    Its end and what it ends at are those of the one that ends later; its mean is over both. It is a
+    slide only where both are, and a cycle where
     either is. 90 % of the loss of both is reached within the second fall, unless the first took
     that much already.
     """
@@ -106,10 +107,9 @@ def joined(first: Drop, second: Drop) -> Drop:
     else:
         fall_s = second.onset_s - first.onset_s + second.fall_s
     cycle = second if second.oscillates else first
-    during = first.during
-    if last is second:
-        first_s, second_s = second.onset_s - first.onset_s, second.end_s - second.onset_s
-        during = (first_s * first.during + second_s * second.during) / (first_s + second_s)
+    second_s = second.end_s - second.onset_s
+    first_s = last.end_s - first.onset_s - second_s
+    during = (first_s * first.during + second_s * second.during) / (first_s + second_s)
     both_slide = first.shape == second.shape == "slide"
     return Drop(
         onset_s=first.onset_s,
@@ -164,8 +164,13 @@ class Traced:
         """Return when a bin begins."""
         return float(self.bins.edges_s[edge])
 
-    def drops_of(self, fall: Fall, end_s: float | None = None) -> list[Drop]:
-        """Return what a fall measures; nothing where it is none by the samples themselves."""
+    def drops_of(
+        self, fall: Fall, end_s: float | None = None, within: Sequence[Drop] = ()
+    ) -> list[Drop]:
+        """Return what a fall measures; nothing where it is none by the samples themselves.
+
+        What it lost is measured beside the deeper drops `within`, which pass.
+        """
         series, bins = self.series, self.bins
         back_s = self.at_s(fall.end) if end_s is None else end_s
         end_s = min(back_s, self.at_s(self._rises_from(fall))) if fall.recovered else back_s
@@ -201,7 +206,8 @@ class Traced:
             period_s, duty = fall.swing.period * bins.width_s, fall.swing.duty
         elif fall.times >= definitions.MIN_CYCLES:
             period_s, duty = (end_s - onset_s) / fall.times, 0.5
-        during = series.mean(onset_s, end_s)
+        beside = series.without([(one.onset_s, one.end_s) for one in within])
+        during = beside.mean(onset_s, end_s)
         last = series.mean(max(onset_s, end_s - definitions.LAST_S), end_s)
         least = SECOND_FALL if fall.is_second else definitions.MIN_DROP
         # the last may be the high part of a swing, or of what came back slowly

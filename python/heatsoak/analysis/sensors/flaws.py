@@ -8,7 +8,7 @@ import numpy as np
 from heatsoak import words
 from heatsoak.analysis.definitions import USUALLY_THROTTLING_C
 from heatsoak.analysis.sensors.readings import TemperatureReadings, ThermalLog
-from heatsoak.analysis.series import Array
+from heatsoak.analysis.series import TIME_CONSTANTS_S, Array, lagged
 
 #: The fewest readings from which a temperature is called stuck.
 _STUCK_READINGS = 30
@@ -25,6 +25,8 @@ _UNSEEN_S = 60.0
 #: What a controller does now reaches the flash and the board within this.
 _REACHES_S = 30.0
 
+#: A temperature follows the load where that explains so much of it.
+_FOLLOWS = 0.5
 #: A sensor that gains this much from one reading to the next, and never moves again for so long and
 #: so many readings, has locked up.
 _LOCKED_K, _LOCKED_S, _LOCKED_READINGS = 15.0, 60.0, 5
@@ -90,7 +92,9 @@ def frozen(readings: TemperatureReadings, log: ThermalLog) -> Flaw | None:
     times = f"from {words.seconds_text(t_s[first])} to {words.seconds_text(end_s)}"
     what = f"it stayed at {words.temp_text(values[first])} {times}"
     loaded = log.is_loaded[int(max(start_s, 0)) : int(end_s)]
-    if min(np.count_nonzero(loaded == 1), np.count_nonzero(loaded == 0)) >= 60:
+    has_changed = min(np.count_nonzero(loaded == 1), np.count_nonzero(loaded == 0)) >= 60
+    beside = readings.only((t_s < t_s[first]) | (t_s > end_s))
+    if has_changed and _warmed_k(beside, log, start_s, end_s) >= _MIN_CHANGE_K:
         return Flaw(f"{what}, while the load started or stopped")
     for other in log.readings:
         if other.name != readings.name and not other.is_of_host:
@@ -101,6 +105,31 @@ def frozen(readings: TemperatureReadings, log: ThermalLog) -> Flaw | None:
                     f"{what}, while '{other.name}' moved by {words.kelvin_text(np.ptp(meanwhile))}"
                 )
     return None
+
+
+def _warmed_k(beside: TemperatureReadings, log: ThermalLog, start_s: float, end_s: float) -> float:
+    """By how much the load moves a temperature in some time, as that followed it `beside` it.
+
+    The heat of the load is its lagged rate, by the time constant that explains most.
+    """
+    beside = beside.only((beside.t_s >= 0) & (beside.t_s < len(log.load)))
+    if len(beside.values) < _STUCK_READINGS // 2 or np.ptp(beside.values) < _MIN_CHANGE_K:
+        return 0.0
+    rest = beside.values - beside.values.mean()
+    explained, moved_k = 0.0, 0.0
+    for tau_s in TIME_CONSTANTS_S:
+        heat = lagged(log.load, 1 / tau_s)
+        seen = heat[beside.t_s.astype(int)]
+        seen = seen - seen.mean()
+        along = float(seen @ rest)
+        if along > 0 and (r2 := along**2 / float(seen @ seen) / float(rest @ rest)) > explained:
+            meanwhile = heat[int(max(start_s, 0)) : int(end_s) + 1]
+            k_per_mb_s = along / float(seen @ seen)
+            explained, moved_k = (
+                r2,
+                k_per_mb_s * float(np.ptp(meanwhile)) if len(meanwhile) else 0.0,
+            )
+    return moved_k if explained >= _FOLLOWS else 0.0
 
 
 def locked_up_at(t_s: Array, values: Array) -> int | None:
