@@ -113,8 +113,8 @@ def _excludes_heat(case: Case, judgement: Judgement) -> bool:
         return False  # it fell on, or again, while it became as hot as drives throttle at
     if any(one.pair == ("stated-limit", "at") for one in judgement.findings):
         return False
-    hottest_c = max(case.onset_c, case.hotter[1] if case.hotter else 0.0)
-    return hottest_c < definitions.MIN_THROTTLING_C or is_unlikely
+    is_cool = case.onset_c < definitions.MIN_THROTTLING_C and case.hotter is None
+    return is_cool or is_unlikely
 
 
 def _levels(drop: Drop, view: StepView) -> dict[str, float]:
