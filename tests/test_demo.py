@@ -92,8 +92,8 @@ def test_those_that_heat_slows_most_are_shown(made: Path) -> None:
     first, *lines = heatsoak_here("analyze", "demo", cwd=made).stdout.splitlines()
     assert len(lines) <= 20
     # the one that the first line is about
-    assert "bottom slot with 2 cards under load" in first
-    assert any(line.startswith("bottom, 2 cards, loaded") for line in lines)
+    assert "top slot with 2 cards under load" in first
+    assert any(line.startswith("top, 2 cards, loaded") for line in lines)
 
 
 @pytest.mark.soak

@@ -811,6 +811,11 @@ def test_two_falls_joined_start_as_the_first_and_end_as_the_later() -> None:
     assert both.depth == pytest.approx((190 * 0.4 + 50 * 0.7) / 240, abs=0.02)
 
 
+def test_a_fall_is_as_deep_beside_a_deeper_one_that_passes_within_it() -> None:
+    outer, inner = find_drops(of_parts(low((60, END), to=0.5), low((150, 200), to=0.4))) or []
+    assert (outer.depth, inner.depth) == pytest.approx((0.5, 0.6), abs=0.02)
+
+
 # ---- laws
 
 
@@ -834,6 +839,39 @@ def test_neither_the_unit_nor_the_time_of_day_matters(
     assert agrees(other, same | {"shape": one.shape})
     (later,) = find_drops(RateSeries(of.t_s + later_s, of.interval_s, of.values, "mb_s")) or []
     assert agrees(later, fall(one.onset_s + later_s, 0.2, depth=(one.depth, 1e-3)))
+
+
+@given(
+    held_s=st.floats(0.0, 20.0),
+    sampling_s=st.sampled_from([0.1, 0.25, 0.5, 1.0]),
+    seed=st.integers(0, 99),
+)
+@example(held_s=0.0, sampling_s=1.0, seed=0)
+@example(held_s=1.0, sampling_s=0.25, seed=0)
+@settings(deadline=None, max_examples=20)
+def test_a_fall_is_as_deep_however_briefly_its_level_was_held(
+    held_s: float, sampling_s: float, seed: int
+) -> None:
+    of = of_parts(lost(held_s, 0.7, 15), sampling_s=sampling_s, sigma=0.01, seed=seed)
+    (one,) = find_drops(of) or []
+    assert one.depth == pytest.approx(0.665, abs=0.03)
+    assert one.onset_s == pytest.approx(held_s + 0.5, abs=2.0)
+
+
+@given(
+    held_s=st.floats(2.2, 20.0),
+    sampling_s=st.sampled_from([0.1, 0.25, 0.5]),
+    to=st.floats(0.1, 0.6),
+    seed=st.integers(0, 99),
+)
+@settings(deadline=None, max_examples=20)
+def test_a_fall_at_once_is_found_where_three_samples_held_its_level(
+    held_s: float, sampling_s: float, to: float, seed: int
+) -> None:
+    of = of_parts(low((held_s, END), to=to), sampling_s=sampling_s, sigma=0.01, seed=seed)
+    (one,) = find_drops(of) or []
+    assert one.depth == pytest.approx(1 - to, abs=0.03)
+    assert one.onset_s == pytest.approx(held_s, abs=max(0.5, 2 * sampling_s))
 
 
 @given(start_s=st.integers(100, 250), length_s=st.integers(20, 200), seed=st.integers(0, 99))

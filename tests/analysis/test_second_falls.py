@@ -42,6 +42,13 @@ def test_a_governor_that_takes_two_stairs_makes_one_drop() -> None:
     assert (case.drop.onset_s, case.drop.end_s) == pytest.approx((100, 300), abs=1)
 
 
+def test_a_slope_and_the_swings_of_its_level_are_one_fall() -> None:
+    slope = lost(70, 0.5, 8)
+    ((case, _),) = judged([slope, swing(100, 19, to=0.8)], sigma=0.01)
+    assert case.drop.onset_s == pytest.approx(70, abs=4)
+    assert case.drop.depth == pytest.approx(0.54, abs=0.05)
+
+
 def test_spare_area_that_seems_used_up_twice_makes_two_drops() -> None:
     temps = np.where(T_S < 90, 50.0, 40.0) - 0.02 * T_S
     # it is busy with blocks of its own, and all of it is written when it falls first

@@ -168,6 +168,21 @@ def test_a_sensor_that_a_governor_holds_still_is_not_distrusted() -> None:
     assert [trust.trust for trust in trusts_of(late)] == ["poor"]
 
 
+def test_a_sensor_that_a_trickle_does_not_move_is_not_frozen() -> None:
+    # a full load, little of it after 250 s, then none
+    rate = np.where(T_S <= 250, 3000.0, np.where(T_S <= 600, 100.0, 0.0))
+    heat = np.zeros(len(T_S))
+    for index in range(1, len(T_S)):
+        heat[index] = heat[index - 1] + (rate[index] - heat[index - 1]) / 60
+    temps = np.round(40 + 0.01 * heat)
+    frame = pl.DataFrame({"t_s": T_S, "step": "w", "interval_s": 1.0, "write_bw_mb_s": rate})
+    whole = held(frame.with_columns(pl.Series("temp_c.composite", temps)))
+    assert [trust.trust for trust in trusts_of(whole)] == ["unknown"]
+    stopped = np.where(T_S <= 60, temps, temps[60])
+    frozen = held(frame.with_columns(pl.Series("temp_c.composite", stopped)))
+    assert [trust.trust for trust in trusts_of(frozen)] == ["poor"]
+
+
 def test_a_rare_error_code_is_said_and_the_rest_is_judged() -> None:
     trust = judged(with_some(SOUND, -1.0, 3))
     assert trust.trust == "unknown"

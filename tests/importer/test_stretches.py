@@ -117,6 +117,17 @@ def test_background_activity_is_not_a_load_that_fell() -> None:
     assert steps_of(throttled) == [("writes", 130)]
 
 
+def test_an_even_trickle_after_a_load_is_what_has_come_of_it() -> None:
+    log = logged(write_bw_mb_s=level((0, 20), (2000, 50), (4, 120)))
+    assert steps_of(log) == [("writes", 170)]
+    # it was there before, or comes in bursts: that is the system's own
+    log = logged(write_bw_mb_s=level((4, 20), (2000, 50), (4, 120)))
+    assert steps_of(log) == [("writes", 50)]
+    bursts = np.where(np.arange(120) % 4 == 0, 16.0, 0.2)
+    log = logged(write_bw_mb_s=np.concatenate([level((0, 20), (2000, 50)), bursts]))
+    assert steps_of(log) == [("writes", 50)]
+
+
 @pytest.mark.parametrize(("joined", "is_open"), [((300, 1250), True), ((1500, 1300), False)])
 def test_less_that_is_moved_once_reads_join_writes_leaves_the_answer_open(
     joined: tuple[int, int], is_open: bool

@@ -253,15 +253,16 @@ class StepView:
             and (name.removeprefix(TEMPERATURES) not in self.course.distrusted) == trusted
         }
 
-    def hottest(self, start_s: float, end_s: float) -> tuple[str, float] | None:
-        """Return which of the drive's trusted sensors was hottest in some time, and how hot, in C.
+    def hottest_beside(self, start_s: float, end_s: float) -> tuple[str, float] | None:
+        """Return which of the drive's trusted sensors beside `temp` was hottest in some time, and
+        how hot, in C.
 
         A controller or the flash may be far hotter than the composite, and slow the drive.
         """
         tops = [
             (float(np.max(values)), name.removeprefix(TEMPERATURES))
             for name, track in self.own_temps().items()
-            if len(values := track.between(start_s, end_s))
+            if track is not self.temp and len(values := track.between(start_s, end_s))
         ]
         top_c, name = max(tops, default=(0.0, ""))
         return (name, top_c) if tops else None

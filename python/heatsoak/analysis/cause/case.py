@@ -124,7 +124,7 @@ class Case:
         if self.onset_c is None or self.onset_c >= USUALLY_THROTTLING_C:
             return None
         onset_s = self.drop.onset_s
-        found = self.view.hottest(onset_s - _AROUND_ONSET_S, onset_s + _AROUND_ONSET_S)
+        found = self.view.hottest_beside(onset_s - _AROUND_ONSET_S, onset_s + _AROUND_ONSET_S)
         return found if found is not None and found[1] >= USUALLY_THROTTLING_C else None
 
     @cached_property
