@@ -9,7 +9,10 @@ import pytest
 from command import heatsoak_here
 from heatsoak.analysis import StepFindings
 from heatsoak.recording import Recording
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from made_recording import Array, judged, make_recording, sampled
+from made_series import lost, of_parts
 from paged import page_of
 
 FULL, LOW, LIMIT_C = 200.0, 130.0, 78.0
@@ -96,3 +99,28 @@ def test_reads_of_which_no_full_speed_is_known_are_unknown_while_the_drive_is_he
 def test_counted_throttling_names_heat_without_a_like_load() -> None:
     fill = throttled_fill(throttle_time_s__tmt1=np.maximum(SECONDS - 60, 0))
     assert steps_of(fill, COUNTED)["write"].verdict == "thermal"
+
+
+@given(
+    held_s=st.floats(5.0, 30.0),
+    time_constant_s=st.floats(5.0, 40.0),
+    cut_s=st.integers(1, 20),
+    seed=st.integers(0, 99),
+)
+@settings(deadline=None, max_examples=15)
+def test_a_log_that_begins_later_names_the_same_depth_or_says_that_it_starts_slow(
+    held_s: float, time_constant_s: float, cut_s: int, seed: int
+) -> None:
+    t_s = np.arange(1, 601) * 0.5
+    rates = of_parts(lost(held_s, 0.7, time_constant_s), sampling_s=0.5, sigma=0.01, seed=seed)
+    temps_c = np.round(np.minimum(68 + 0.15 * t_s, 80))
+    found = []
+    for since_s in (0, cut_s):
+        rows = t_s > since_s
+        frame = sampled(rates.values[rows], sampling_s=0.5, temp_c__composite=temps_c[rows])
+        found.append(judged(frame))
+    whole, cut = found
+    (fell,) = whole.steps[0].episodes
+    (later,) = cut.steps[0].episodes
+    is_slow = later.from_start or cut.steps[0].hot_from_start is not None
+    assert is_slow or later.depth_pct == pytest.approx(fell.depth_pct, abs=3)

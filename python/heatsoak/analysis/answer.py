@@ -370,14 +370,10 @@ def _fell(episode: findings.Episode, what: str) -> str:
     if episode.hotter_c_at_onset is not None:
         temp += f", and {words.temp_text(episode.hotter_c_at_onset)} at '{episode.hotter_sensor}'"
     swings = " again and again" if episode.oscillates else ""
+    by, when = f"by {episode.depth_text}", f", after {words.duration_text(episode.onset_s)}"
     if episode.from_start:
-        return (
-            f"{what} {verb}{swings} from its start, by {episode.depth_text} or more{levels}{temp}"
-        )
-    return (
-        f"{what} {verb}{swings} by {episode.depth_text}{levels}, after "
-        f"{words.duration_text(episode.onset_s)}{temp}"
-    )
+        by, when = f"from its start, by at least {episode.depth_text}", ""
+    return f"{what} {verb}{swings} {by}{levels}{when}{temp}"
 
 
 def _besides(episode: findings.Episode, when: str = "") -> str:

@@ -178,7 +178,16 @@ def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None
     if len(view.temp.values) == 0 and (aside := view.own_temps(trusted=False)):
         temps_c = next(iter(aside.values())).between(-math.inf, first_s)
         doubt = ", by a sensor that cannot be trusted"
-    if len(temps_c) == 0 or float(np.min(temps_c)) < definitions.USUALLY_THROTTLING_C:
+    if len(temps_c) == 0:
+        return None
+    least_c = float(np.min(temps_c))
+    times = view.throughput.mean(0.0, 1.0) / max(view.level, 1e-9)
+    if least_c >= definitions.MIN_THROTTLING_C and times >= definitions.MUCH_FASTER:
+        return (
+            f"it was {words.number_text(times, 2)} times as fast in its first second, at "
+            f"{words.temp_text(temps_c[0])}{doubt}"
+        )
+    if least_c < definitions.USUALLY_THROTTLING_C:
         return None
     if _is_full_speed(view, others, definitions.USUALLY_THROTTLING_C):
         return None

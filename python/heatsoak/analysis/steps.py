@@ -12,7 +12,7 @@ from heatsoak.analysis.cause import Case, Judgement, weigh
 from heatsoak.analysis.cause.evidence.counters import risen
 from heatsoak.analysis.consistency import step_consistency
 from heatsoak.analysis.copies import always_waited
-from heatsoak.analysis.falls import HELD_SAMPLES, Drop, joined
+from heatsoak.analysis.falls import Drop, joined
 from heatsoak.analysis.view import StepView
 
 #: Causes that lower throughput once, and not again later.
@@ -85,7 +85,7 @@ def episode_of(case: Case, judgement: Judgement) -> findings.Episode:
         temp_c_at_onset=case.onset_c,
         hotter_sensor=case.hotter and case.hotter[0],
         hotter_c_at_onset=case.hotter and case.hotter[1],
-        from_start=drop.onset_s < HELD_SAMPLES * view.throughput.sampling_s,
+        from_start=drop.from_start,
         excludes_heat=_excludes_heat(case, judgement),
         shows_heat=judgement.shows_heat,
         sensor_locked_up=any(one.pair == ("sensor", "locked-up") for one in judgement.findings),

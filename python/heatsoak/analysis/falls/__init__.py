@@ -4,7 +4,7 @@ Few shapes (level, line, approach, oscillation) under one AR(1) noise model, sel
 of their description.
 """
 
-from heatsoak.analysis.falls.find import HELD_SAMPLES, Found, Stall, find, find_drops
+from heatsoak.analysis.falls.find import Found, Stall, find, find_drops
 from heatsoak.analysis.falls.measure import Drop, Shape, joined
 
-__all__ = ["HELD_SAMPLES", "Drop", "Found", "Shape", "Stall", "find", "find_drops", "joined"]
+__all__ = ["Drop", "Found", "Shape", "Stall", "find", "find_drops", "joined"]

@@ -13,8 +13,6 @@ from heatsoak.analysis.falls.curve import STANDSTILL, Bins, Piece, binned, drawn
 from heatsoak.analysis.falls.swings import Swing, curve_of, swings_of
 from heatsoak.analysis.series import Array, RateSeries, spans_of, tidied
 
-#: A level that was held is supported by so many samples.
-HELD_SAMPLES = 3
 #: Too little to tell a level from its noise.
 _MIN_SAMPLES, MIN_S = 12, 4.0
 #: A standstill within which throughput is back was a stall, too.
@@ -103,7 +101,7 @@ class _Walk:
     def __init__(self, series: RateSeries, bins: Bins) -> None:
         self._series, self._bins = series, bins
         # what fewer samples held at first is a slow start or a burst
-        self._begin, self._held = 0, max(bins.count(HELD_SAMPLES * series.sampling_s), 2)
+        self._begin, self._held = 0, max(bins.count(measure.HELD_SAMPLES * series.sampling_s), 2)
         chain, self._seen = curve_of(bins)
         self._swings = swings_of(bins, chain, self._seen)
         self._usual = self._usual_swing()
@@ -263,7 +261,10 @@ class _Walk:
                     edge = min([edge, *self._lowered_before(base, start, level)])
                 is_unheld = held is None or sinking == base
                 swing = self._swing_at(piece)
-                fall = measure.Fall(base, edge, start + below, 0, False, is_unheld, swing=swing)
+                from_start = base == self._begin and bool(below) and piece.start - base < self._held
+                fall = measure.Fall(
+                    base, edge, start + below, 0, False, is_unheld, from_start, swing=swing
+                )
                 return fall, level
             held, mean = piece, float(np.mean(self._curve[start : piece.end]))
             if self._curve[start] - self._curve[piece.end - 1] > -np.log1p(-definitions.ONSET_LOSS):
@@ -282,16 +283,16 @@ class _Walk:
         level are a burst, and so are brief ones that were only a little faster.
         """
         begin, curve = self._begin, self._curve
-        lasted = low - begin
-        if lasted >= max(self._held, self._bins.count(measure.STALL_S)):
+        lasted, brief = low - begin, self._bins.count(measure.STALL_S)
+        if lasted >= max(self._held, brief):
             return False
         if low > piece.start:
             course = curve[max(piece.start, begin) : piece.end]
             soon = course[min(self._held, len(course)) - 1]
             is_over_soon = course[0] - soon >= 0.5 * (course[0] - np.min(course))
             return piece.start - begin < self._held and bool(is_over_soon)
-        is_much_faster = np.mean(curve[begin:low]) - curve[low] >= _MUCH_FASTER
-        return lasted < self._held or not is_much_faster
+        soon = curve[min(low + brief, piece.end) - 1]
+        return lasted < self._held or bool(np.mean(curve[begin:low]) - soon < _MUCH_FASTER)
 
     def _lowered_before(self, base: int, start: int, level: float) -> list[int]:
         """The starts of the pieces before a bin that had lost as much as an onset does."""

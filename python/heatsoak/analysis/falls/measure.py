@@ -21,6 +21,8 @@ from heatsoak.analysis.falls.swings import Swing
 from heatsoak.analysis.series import Array, RateSeries, resampled
 
 Shape = Literal["step", "slide", "cycle"]
+#: A level that was held is supported by so many samples.
+HELD_SAMPLES = 3
 #: What is back within so long was a stall, and no fall.
 STALL_S = 4.0
 #: A fall that starts with the step is measured from the mean of at least its first second.
@@ -59,6 +61,8 @@ class Drop:
             length, ``step`` otherwise.
         fall_s: from the onset to where 90 % of the loss is reached.
         bend_s: where a slow fall begins before 2 % are lost; None where that is the onset.
+        from_start: whether it fell before `HELD_SAMPLES` samples had shown a level, so that the
+            level before may be higher.
     """
 
     onset_s: float
@@ -75,6 +79,7 @@ class Drop:
     shape: Shape = "step"
     fall_s: float = 0.0
     bend_s: float | None = None
+    from_start: bool = False
 
     @property
     def begin_s(self) -> float:
@@ -126,6 +131,7 @@ def joined(first: Drop, second: Drop) -> Drop:
         shape="cycle" if cycle.oscillates else "slide" if both_slide else "step",
         fall_s=fall_s,
         bend_s=first.bend_s,
+        from_start=first.from_start,
     )
 
 
@@ -136,6 +142,7 @@ class Fall:
     Attributes:
         edge: where the level begins to be left.
         is_unheld: whether it is left since its begin: a burst or two may be all that is above.
+        from_start: whether it slides from the step's begin on, before any level was held.
         times: how often it was left.
         is_second: whether it was lowered already.
     """
@@ -146,6 +153,7 @@ class Fall:
     end: int
     recovered: bool
     is_unheld: bool = False
+    from_start: bool = False
     times: int = 1
     swing: Swing | None = None
     is_second: bool = False
@@ -231,6 +239,7 @@ class Traced:
                 shape=shape,
                 bend_s=min(bend_s, onset_s),
                 fall_s=fall_s,
+                from_start=fall.from_start or onset_s < HELD_SAMPLES * series.sampling_s,
             )
         ]
 
