@@ -212,7 +212,14 @@ def _what_heat_did(step: findings.StepFindings) -> str:
     named = _named(step)
     if step.counted is not None:
         return f"{step.counted} in {named}; how much speed that cost cannot be told"
-    return f"{named} never ran at full speed" if worst is None else _fell(worst, named)
+    if worst is not None:
+        return _fell(worst, named)
+    lost = max(step.slowed_by_heat_pct or 0.0, step.slower_than_elsewhere_pct or 0.0)
+    return (
+        f"{named} ran {words.percent_text(lost)} below its full speed throughout"
+        if lost
+        else f"{named} never ran at full speed"
+    )
 
 
 def _does_not(

@@ -11,13 +11,13 @@ window may be off.
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 
 from heatsoak.analysis.consistency import WINDOW_S, by_second
 from heatsoak.analysis.definitions import LAST_S, metric_of_score
-from heatsoak.analysis.falls import Drop
-from heatsoak.analysis.findings import ScoreFindings, StepFindings
+from heatsoak.analysis.findings import Episode, ScoreFindings, StepFindings
 from heatsoak.analysis.scores import totals
 from heatsoak.analysis.series import Array, RateSeries
 from heatsoak.analysis.view import StepView
@@ -231,9 +231,10 @@ def _of_step(view: StepView, judged: StepFindings, salt: str) -> Iterator[tuple[
         last_s = max(0.0, end_s - LAST_S)
         yield f"mean_{unit}", _mean(series, noises[unit], 0.0, end_s, next(seeds))
         yield f"end_{unit}", _mean(series, noises[unit], last_s, end_s, next(seeds))
-    drops = view.drops or [] if judged.episodes else []
-    falls = _falls(view, drops, noises[view.throughput.unit], next(seeds))
-    if drops or judged.held_its_speed:
+    # those of reads or writes alone have another level
+    fell = [episode for episode in judged.episodes if episode.direction is None]
+    falls = _falls(view, fell, noises[view.throughput.unit], next(seeds))
+    if fell or judged.held_its_speed:
         yield from falls
     if "iops" in rates:
         yield from _steadiness(rates["iops"], noises["iops"], next(seeds))
@@ -263,7 +264,7 @@ def _of_step(view: StepView, judged: StepFindings, salt: str) -> Iterator[tuple[
             moved = _mean(rates["mb_s"], noises["mb_s"], 0.0, end_s, next(seeds))
             yield "efficiency_mb_per_j", _ratio(moved, watts)
     for unit, series in rates.items():
-        yield from _levels(drops, series, noises[unit], next(seeds))
+        yield from _levels(fell, series, noises[unit], next(seeds))
 
 
 def _of_replay(view: StepView, mean: Measure) -> Iterator[tuple[str, Measure]]:
@@ -329,56 +330,44 @@ def _weighted_mean(
 
 
 def _levels(
-    drops: list[Drop], series: RateSeries, noise: RateNoise, rng: np.random.Generator
+    fell: Sequence[Episode], series: RateSeries, noise: RateNoise, rng: np.random.Generator
 ) -> Iterator[tuple[str, Measure]]:
     """The rate until throughput first falls, and the one that the deepest fall ends at."""
-    if not drops:
+    if not fell:
         return
-    onset_s = drops[0].onset_s
+    onset_s = min(episode.onset_s for episode in fell)
     if onset_s > 0:
         yield f"before_{series.unit}", _mean(series, noise, 0.0, onset_s, rng)
-    *_, deepest = _deepest(drops)
+    deepest = max(fell, key=attrgetter("depth_pct"))
     low_s = max(deepest.onset_s, deepest.end_s - LAST_S)
     yield f"low_{series.unit}", _mean(series, noise, low_s, deepest.end_s, rng)
 
 
 def _falls(
-    view: StepView, drops: list[Drop], noise: RateNoise, rng: np.random.Generator
+    view: StepView, fell: Sequence[Episode], noise: RateNoise, rng: np.random.Generator
 ) -> Iterator[tuple[str, Measure]]:
     """When throughput first falls, and how far it falls at most."""
-    if not drops:
+    if not fell:
         yield "onset_s", Measure(None, at_least=view.duration_s)
         if written_gb := view.written_gb(view.duration_s):
             yield "onset_gb", Measure(None, at_least=written_gb)
         yield "depth_pct", Measure(0.0, draws=np.zeros(DRAWS))
         return
-    onset_s = drops[0].onset_s
+    onset_s = min(episode.onset_s for episode in fell)
     yield "onset_s", Measure(onset_s)
     if written_gb := view.written_gb(onset_s):
         yield "onset_gb", Measure(written_gb)
-    level_s, before, deepest = _deepest(drops)
-    above = noise.draws(level_s, deepest.onset_s, rng)
+    deepest = max(fell, key=attrgetter("depth_pct"))
+    held_s = [one.end_s for one in fell if one.recovered and one.end_s <= deepest.onset_s]
+    above = noise.draws(max(held_s, default=0.0), deepest.onset_s, rng)
     below = noise.draws(deepest.onset_s, deepest.end_s, rng)
-    depth = 100 * (1 - deepest.during / before)
     draws = None
     if above is not None and below is not None:
-        draws = 100 * (1 - (deepest.during + below) / np.maximum(before + above, 1e-9)) - depth
-    yield "depth_pct", Measure(depth, draws=draws)
-
-
-def _deepest(drops: list[Drop]) -> tuple[float, float, Drop]:
-    return max(_descents(drops), key=lambda d: 1 - d[2].during / d[1])
-
-
-def _descents(drops: list[Drop]) -> Iterator[tuple[float, float, Drop]]:
-    """Each drop, with the time and level that its descent started from; nested drops are one
-    descent."""
-    level_from_s, before, end_s, stays_low = 0.0, 0.0, 0.0, False
-    for drop in drops:
-        if not (stays_low and drop.onset_s <= end_s):
-            level_from_s, before = end_s, drop.before
-        yield level_from_s, before, drop
-        end_s, stays_low = drop.back_s, not drop.recovered
+        during = view.throughput.mean(deepest.onset_s, deepest.end_s)
+        before = during / (1 - deepest.depth_pct / 100)
+        share = (during + below) / np.maximum(before + above, 1e-9)
+        draws = 100 * (1 - share) - deepest.depth_pct
+    yield "depth_pct", Measure(deepest.depth_pct, draws=draws)
 
 
 def _steadiness(
