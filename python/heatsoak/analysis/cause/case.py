@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from heatsoak.analysis.definitions import MIN_RISE_K, MUCH_FASTER, USUALLY_THROTTLING_C
+from heatsoak.analysis import definitions
 from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.likeness import alike
 from heatsoak.analysis.view import StepView
@@ -121,11 +121,11 @@ class Case:
     def hotter(self) -> tuple[str, float] | None:
         """Another sensor of the drive that was as hot as drives throttle at, though the drive's own
         temperature was not, and how hot, in C."""
-        if self.onset_c is None or self.onset_c >= USUALLY_THROTTLING_C:
+        if self.onset_c is None or self.onset_c >= definitions.USUALLY_THROTTLING_C:
             return None
         onset_s = self.drop.onset_s
         found = self.view.hottest_beside(onset_s - _AROUND_ONSET_S, onset_s + _AROUND_ONSET_S)
-        return found if found is not None and found[1] >= USUALLY_THROTTLING_C else None
+        return found if found is not None and found[1] >= definitions.USUALLY_THROTTLING_C else None
 
     @cached_property
     def late_c(self) -> float | None:
@@ -173,7 +173,7 @@ def is_at_full_speed(view: StepView, views: Iterable[StepView]) -> bool:
 
     A step that starts hot may be throttled from its first sample on, and then never falls.
     """
-    if MUCH_FASTER * view.level < view.throughput.mean(0.0, 1.0):
+    if definitions.MUCH_FASTER * view.level < view.throughput.mean(0.0, 1.0):
         return False
     return not any(
         FULL * other.level > view.level and alike(other.step, view.step)
@@ -185,5 +185,5 @@ def is_at_full_speed(view: StepView, views: Iterable[StepView]) -> bool:
 def moving_c(view: StepView, at_s: float) -> float | None:
     """Return a step's temperature at a time; None without one, or if it stands still throughout."""
     values = view.temp.values
-    is_still = len(values) == 0 or float(np.ptp(values)) < MIN_RISE_K
+    is_still = len(values) == 0 or float(np.ptp(values)) < definitions.MIN_RISE_K
     return None if is_still else view.temp.at(at_s)

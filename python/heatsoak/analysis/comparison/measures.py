@@ -15,9 +15,9 @@ from operator import attrgetter
 
 import numpy as np
 
+from heatsoak.analysis import findings
 from heatsoak.analysis.consistency import WINDOW_S, by_second
 from heatsoak.analysis.definitions import LAST_S, metric_of_score
-from heatsoak.analysis.findings import Episode, ScoreFindings, StepFindings
 from heatsoak.analysis.scores import totals
 from heatsoak.analysis.series import Array, RateSeries
 from heatsoak.analysis.view import StepView
@@ -201,7 +201,7 @@ class Measure:
 
 
 def measure(
-    views: Mapping[str, StepView], judged: Mapping[str, StepFindings], seed: int
+    views: Mapping[str, StepView], judged: Mapping[str, findings.StepFindings], seed: int
 ) -> dict[str, dict[str, Measure]]:
     """Return the measures of each step, by step name and metric name; `judged` has the same names.
 
@@ -222,7 +222,9 @@ def whole_means(view: StepView, seed: int) -> dict[str, Measure]:
     }
 
 
-def _of_step(view: StepView, judged: StepFindings, salt: str) -> Iterator[tuple[str, Measure]]:
+def _of_step(
+    view: StepView, judged: findings.StepFindings, salt: str
+) -> Iterator[tuple[str, Measure]]:
     step, end_s = view.step, view.throughput.duration_s
     seeds = _seeds(salt)
     rates = _rates(view)
@@ -330,7 +332,7 @@ def _weighted_mean(
 
 
 def _levels(
-    fell: Sequence[Episode], series: RateSeries, noise: RateNoise, rng: np.random.Generator
+    fell: Sequence[findings.Episode], series: RateSeries, noise: RateNoise, rng: np.random.Generator
 ) -> Iterator[tuple[str, Measure]]:
     """The rate until throughput first falls, and the one that the deepest fall ends at."""
     if not fell:
@@ -344,7 +346,7 @@ def _levels(
 
 
 def _falls(
-    view: StepView, fell: Sequence[Episode], noise: RateNoise, rng: np.random.Generator
+    view: StepView, fell: Sequence[findings.Episode], noise: RateNoise, rng: np.random.Generator
 ) -> Iterator[tuple[str, Measure]]:
     """When throughput first falls, and how far it falls at most."""
     if not fell:
@@ -401,7 +403,7 @@ def _seeds(salt: str) -> Iterator[np.random.Generator]:
 
 
 def score_measures(
-    score: ScoreFindings, of_steps: Mapping[str, Mapping[str, Measure]]
+    score: findings.ScoreFindings, of_steps: Mapping[str, Mapping[str, Measure]]
 ) -> dict[str, Measure]:
     """Return the measures of a score that has a value, by metric name.
 
@@ -414,7 +416,9 @@ def score_measures(
     return found
 
 
-def _draws(score: ScoreFindings, of_steps: Mapping[str, Mapping[str, Measure]]) -> Array | None:
+def _draws(
+    score: findings.ScoreFindings, of_steps: Mapping[str, Mapping[str, Measure]]
+) -> Array | None:
     metric = _metric_of_step(score)
     measures = [of_steps.get(step, {}).get(metric) for step in score.of_steps]
     draws = [measure.draws for measure in measures if measure is not None]
@@ -424,7 +428,7 @@ def _draws(score: ScoreFindings, of_steps: Mapping[str, Mapping[str, Measure]]) 
     return np.asarray(np.mean(known, axis=0), dtype=np.float64)
 
 
-def _metric_of_step(score: ScoreFindings) -> str:
+def _metric_of_step(score: findings.ScoreFindings) -> str:
     """The step metric that equals what the score uses; a name that does not exist if there is
     none."""
     if score.statistic == "mean" and score.metric in ("iops", "mb_s"):

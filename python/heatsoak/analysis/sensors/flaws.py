@@ -8,7 +8,8 @@ import numpy as np
 from heatsoak import words
 from heatsoak.analysis.definitions import USUALLY_THROTTLING_C
 from heatsoak.analysis.sensors.readings import TemperatureReadings, ThermalLog
-from heatsoak.analysis.series import TIME_CONSTANTS_S, Array, lagged
+from heatsoak.analysis.series import TIME_CONSTANTS_S, lagged
+from heatsoak.recording.grid import Array
 
 #: The fewest readings from which a temperature is called stuck.
 _STUCK_READINGS = 30
