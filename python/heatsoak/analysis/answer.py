@@ -6,8 +6,8 @@ from typing import Literal
 
 from heatsoak import words
 from heatsoak.analysis import advice, findings
-from heatsoak.analysis.names import Names
-from heatsoak.analysis.unloaded import by_own_count, counted_before
+from heatsoak.analysis.names import Named, Names
+from heatsoak.analysis.unloaded import by_own_count, counted_before, with_alarm
 from heatsoak.protocol.conditions import phrase
 from heatsoak.recording.meta import RecordingMeta
 
@@ -49,7 +49,7 @@ def answer_of(recording: findings.RecordingFindings, meta: RecordingMeta) -> fin
     answer = _answer_of(recording, meta)
     before = [] if answer.throttles == "yes" else counted_before(recording.counted)
     because = [*answer.because[: _MAX_REASONS - len(before)], *before]
-    return answer.model_copy(update={"because": because})
+    return with_alarm(answer.model_copy(update={"because": because}), recording.counted)
 
 
 def _answer_of(recording: findings.RecordingFindings, meta: RecordingMeta) -> findings.Answer:
@@ -82,21 +82,43 @@ def answer_of_unread(why: str) -> findings.Answer:
 
 def left_open(read: findings.Answer, standing: Sequence[str]) -> findings.Answer:
     """Return an answer as it was read, which what was not read for certain leaves open."""
+    told = read.beside_alarm
     return findings.Answer(
         throttles="cannot-tell",
-        sentence=f"{_CANNOT_TELL}{standing[0]}. As read: "
-        f"{read.sentence[:1].lower()}{read.sentence[1:]}",
+        sentence=f"{_CANNOT_TELL}{standing[0]}. As read: {told[:1].lower()}{told[1:]}",
         because=[*standing[1:], *read.because][:_MAX_REASONS],
         next=read.next,
-    )
+    ).after(read.alarm)
 
 
 def answer_of_all(
     recordings: Sequence[findings.RecordingFindings], names: Names
 ) -> findings.Answer:
-    """Return the answer of several recordings together, which have these names."""
+    """Return the answer of several recordings together, which have these names.
+
+    What a drive itself warns of comes first.
+    """
     if len(recordings) == 1:
         return recordings[0].answer
+    together = _together(recordings, names)
+    warning = [
+        (one.answer, name)
+        for one, name in zip(recordings, names.recordings, strict=True)
+        if one.answer.alarm
+    ]
+    if not warning:
+        return together
+    first, name = warning[0]
+    more = f", and so do {len(warning) - 1} more" if warning[1:] else ""
+    alarm = f"{_where(name, names)}, {first.alarm}{more}"
+    return together.after(alarm).model_copy(update={"next": first.next})
+
+
+def _where(name: Named, names: Names) -> str:
+    return phrase(name.conditions, names.keys) or f"in {name.label}"
+
+
+def _together(recordings: Sequence[findings.RecordingFindings], names: Names) -> findings.Answer:
     touched = [any("recording" in it.touches for it in one.reservations) for one in recordings]
     changed = f"Changed after they were made: {sum(touched)} of {len(recordings)} recordings. "
     throttles = min((one.answer.throttles for one in recordings), key=findings.WORST_FIRST.index)
@@ -112,17 +134,19 @@ def answer_of_all(
     }[throttles]
     doubt = _doubt_of_all(recordings) if throttles == "no" else ""
     start = f"{changed if any(touched) else ''}{start}{doubt}"
-    where = phrase(name.conditions, names.keys) or f"in {name.label}"
+    where = _where(name, names)
     has_falls = any(step.episodes for one, _ in hit for step in one.steps)
     if throttles == "not-loaded" or (throttles == "no" and not has_falls):
         because = [f"{where}: {reason}" for reason in worst.answer.because]
-        return worst.answer.model_copy(update={"sentence": f"{start}.", "because": because})
-    told = worst.answer.sentence.removeprefix(_CANNOT_TELL).removeprefix(_BUT)
+        return worst.answer.model_copy(
+            update={"sentence": f"{start}.", "because": because, "alarm": None}
+        )
+    told = worst.answer.beside_alarm.removeprefix(_CANNOT_TELL).removeprefix(_BUT)
     throttled = [step for step in worst.steps if step.throttles]
     if throttled and worst.answer.next != _FIRMWARE:
         told = f"{_what_heat_did(_worst(throttled))}."
     sentence = f"{start}. {words.capital(where)}: {told}"
-    return worst.answer.model_copy(update={"sentence": sentence})
+    return worst.answer.model_copy(update={"sentence": sentence, "alarm": None})
 
 
 def _doubt_of_all(recordings: Sequence[findings.RecordingFindings]) -> str:
@@ -422,6 +446,8 @@ def why_failed(
         falls = forbidden == "any" and step.episodes
         if falls or (forbidden in ("throttle", "any") and step.may_have_throttled):
             reasons.append(f"{step.step} {what_happened(step)}")
+    if forbidden == "any" and found.answer.alarm:
+        reasons.append(found.answer.alarm)
     if forbidden in ("unknown", "any"):
         if found.answer.throttles == "cannot-tell":
             reasons.append("nothing tells whether it throttles")

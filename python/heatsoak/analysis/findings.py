@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from heatsoak.recording import Touched
-from heatsoak.words import percent_text
+from heatsoak.words import capital, percent_text
 
 #: ``measured``: by a sensor or meter outside the drive's firmware; ``reported``: by the drive
 #: itself; ``modelled``: by the simulated drive; ``logged``: by another tool, source unknown.
@@ -455,12 +455,24 @@ class Answer(_Findings):
         sentence: for somebody who does not know what an episode is.
         because: the strongest reasons, three at most.
         next: what would tell, or help; a command to paste where there is one.
+        alarm: what the drive itself warns of; `sentence` begins with it.
     """
 
     throttles: Throttles
     sentence: str
     because: list[str] = []
     next: str | None = None
+    alarm: str | None = None
+
+    @property
+    def beside_alarm(self) -> str:
+        """The sentence without the alarm that it begins with."""
+        return self.sentence.removeprefix(f"{capital(self.alarm or '')}. ")
+
+    def after(self, alarm: str | None) -> "Answer":
+        """Return the answer with a sentence that begins with an alarm."""
+        sentence = f"{capital(alarm)}. {self.sentence}" if alarm else self.sentence
+        return self.model_copy(update={"sentence": sentence, "alarm": alarm})
 
 
 class Unloaded(_Findings):

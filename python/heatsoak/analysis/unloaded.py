@@ -61,7 +61,7 @@ def counted_of(recording: Recording, samples: pl.DataFrame) -> findings.OwnCount
 def by_own_count(recording: findings.RecordingFindings) -> findings.Answer | None:
     """Return the answer that the drive's own count gives; None where it gives none.
 
-    A course of throughput answers for its own time, unless the drive counted meanwhile or warns.
+    A course of throughput answers for its own time, unless the drive counted meanwhile.
     """
     counted = recording.counted
     if counted is None:
@@ -72,9 +72,9 @@ def by_own_count(recording: findings.RecordingFindings) -> findings.Answer | Non
     is_course = recording.unloaded is not None or any(
         step.why_unknown != NO_THROUGHPUT for step in recording.steps
     )
-    if is_course and not (added or counted.throttled_pct or _alarm(counted)):
+    if is_course and not (added or counted.throttled_pct):
         return None
-    alarm, above = _alarm(counted), _above_limits(counted.totals)
+    above = _above_limits(counted.totals)
     life, between = _life(counted), _between(counted)
     if added:
         parts = [f"yes, {between}, by its own count: {_told(added)}", f"in all {_told(ever)}{life}"]
@@ -99,14 +99,9 @@ def by_own_count(recording: findings.RecordingFindings) -> findings.Answer | Non
             f"by its own count it was {above}{life}",
             "whether it throttled then, it does not count",
         ]
-    parts = alarm + parts
     if not parts:
         return None
     text = "; ".join(parts)
-    # NVMe drives are said to fail for any warning, and one of heat is no fault of theirs
-    warning = counted.critical_warning or 0
-    is_failing = warning & ~_TEMPERATURE or (counted.failed and not warning)
-    is_hot = ever or above or warning & _TEMPERATURE
     more = "to see it under a load, in a directory of that drive: heatsoak run quick --on ."
     whys = dict.fromkeys(
         why for step in recording.steps for why in (step.hot_from_start, step.why_unknown) if why
@@ -114,9 +109,9 @@ def by_own_count(recording: findings.RecordingFindings) -> findings.Answer | Non
     is_shown = added or counted.throttled_pct or (ever and not is_course)
     return findings.Answer(
         throttles="yes" if is_shown else "cannot-tell",
-        sentence=f"{text[0].upper()}{text[1:]}.",
+        sentence=f"{words.capital(text)}.",
         because=list(whys),
-        next=_SAVE if is_failing else f"cool it better; {more}" if is_hot else more,
+        next=f"cool it better; {more}" if ever or above else more,
     )
 
 
@@ -141,13 +136,21 @@ def _between(counted: findings.OwnCount) -> str:
     return f"{told} ({words.duration_text(counted.between_s)})" if counted.between_s else told
 
 
-def _alarm(counted: findings.OwnCount) -> list[str]:
-    """What the drive warns of, in one part of a sentence, or none."""
-    warning = counted.critical_warning or 0
+def with_alarm(answer: findings.Answer, counted: findings.OwnCount | None) -> findings.Answer:
+    """Return an answer that begins with what the drive itself warns of, if it does."""
+    warning = 0 if counted is None else counted.critical_warning or 0
+    has_failed = counted is not None and bool(counted.failed)
     whys = [why for bit, why in _WARNINGS.items() if warning & bit]
     told = [f"critical warning 0x{warning:02x}: {words.listed(whys)}"] if whys else []
-    told += ["its health is FAILED"] if counted.failed else []
-    return [f"the drive itself warns ({', '.join(told)})"] if told else []
+    told += ["its health is FAILED"] if has_failed else []
+    if not told:
+        return answer
+    # NVMe drives are said to fail for any warning, and one of heat is no fault of theirs
+    is_failing = warning & ~_TEMPERATURE or not warning
+    alarm = f"the drive itself warns ({', '.join(told)})"
+    more = f"; {answer.next}" if answer.next else ""
+    next_ = _SAVE if is_failing else f"cool it better{more.removeprefix('; cool it better')}"
+    return answer.after(alarm).model_copy(update={"next": next_})
 
 
 def _above_limits(totals: Mapping[str, float]) -> str:

@@ -1,8 +1,8 @@
 """What recordings come to for build and test servers: pass or fail.
 
 A step that throttles fails, that is, one with an episode caused by heat. So does one whose mean is
-below a given limit. A step that heat may have slowed is not judged. A run that failed or was
-interrupted is an error.
+below a given limit, and a drive that warns itself. A step that heat may have slowed is not judged.
+A run that failed or was interrupted is an error.
 
 As JUnit XML, a suite for each recording, a case for each step: a step that could not be judged is
 skipped, and episodes with another cause than heat are in the output of a case. As lines of the Open
@@ -23,6 +23,7 @@ from xml.etree import ElementTree
 import heatsoak
 from heatsoak.analysis import Findings, StepFindings
 from heatsoak.analysis.answer import leaves_heat_open
+from heatsoak.analysis.findings import RecordingFindings
 from heatsoak.analysis.names import Named, Names
 from heatsoak.errors import ToolError
 from heatsoak.output import printable
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     from ocptv.output.dut import HardwareInfo
     from ocptv.output.step import TestStep
 
-#: The name of what is no step.
-WHOLE_RUN = "the run as a whole"
+#: The names of what is no step.
+WHOLE_RUN, ITS_HEALTH = "the run as a whole", "what the drive itself warns of"
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class StepOutcome:
     """What a step comes to.
 
     Attributes:
-        kind: ``throttles`` or ``too-slow`` of one that fails, otherwise its verdict.
+        kind: ``throttles``, ``too-slow`` or ``alarm`` of one that fails, otherwise its verdict.
         message: why it fails, or could not be judged; otherwise what was seen.
         said: what was seen, in a sentence.
         evidence: a line for each piece of it.
@@ -99,7 +100,7 @@ def write_junit(
     """Write findings as JUnit XML; a step whose mean is below `fail_below_mb_s` fails too."""
     root = ElementTree.Element("testsuites", name="heatsoak")
     for named, recording in zip(names.recordings, findings.recordings, strict=True):
-        root.append(_suite(named, recording.steps, fail_below_mb_s))
+        root.append(_suite(named, recording, fail_below_mb_s))
     for key in ("tests", "failures", "errors"):
         root.set(key, str(sum(int(suite.get(key, "0")) for suite in root)))
     ElementTree.indent(root)
@@ -107,11 +108,15 @@ def write_junit(
 
 
 def _suite(
-    named: Named, steps: Sequence[StepFindings], fail_below_mb_s: float | None
+    named: Named, recording: RecordingFindings, fail_below_mb_s: float | None
 ) -> ElementTree.Element:
-    meta = named.recording.meta
+    meta, steps = named.recording.meta, recording.steps
     group = printable_lines(f"{meta.protocol.name}.{named.label}")
     cases = [_case(step, group, fail_below_mb_s) for step in steps]
+    if (alarm := recording.answer.alarm) is not None:
+        case = ElementTree.Element("testcase", classname=group, name=ITS_HEALTH, time="0.000")
+        add_child(case, "failure", "alarm", printable_lines(alarm), "")
+        cases.append(case)
     wrong = unfinished(meta)
     if wrong is not None:
         cases.append(_unfinished(*wrong, group))
@@ -236,7 +241,14 @@ def _write(
             step = run.add_step(f"{label}{printable(one.step)}")
             step.start()
             _measurements(step, one, drive, fail_below_mb_s)
-            _diagnosis(step, one, outcome, drive)
+            _diagnosis(step, outcome, drive, is_unknown=one.verdict == "unknown")
+            step.end(status=TestStatus.COMPLETE)
+        if (alarm := recording.answer.alarm) is not None:
+            outcome = StepOutcome("fail", "alarm", printable_lines(alarm), "", "")
+            outcomes.append(outcome)
+            step = run.add_step(f"{label}{ITS_HEALTH}")
+            step.start()
+            _diagnosis(step, outcome, drive)
             step.end(status=TestStatus.COMPLETE)
         wrong = unfinished(named.recording.meta)
         if wrong is not None:
@@ -301,7 +313,7 @@ def _measurements(
 
 
 def _diagnosis(
-    step: "TestStep", one: StepFindings, outcome: StepOutcome, drive: "HardwareInfo"
+    step: "TestStep", outcome: StepOutcome, drive: "HardwareInfo", *, is_unknown: bool = False
 ) -> None:
     from ocptv.output import DiagnosisType, LogSeverity
 
@@ -309,7 +321,7 @@ def _diagnosis(
     step.add_diagnosis(
         # no failure for a build server, but nothing that was shown to be well
         DiagnosisType.UNKNOWN
-        if outcome.result == "pass" and one.verdict == "unknown"
+        if outcome.result == "pass" and is_unknown
         else kinds.get(outcome.result, DiagnosisType.UNKNOWN),
         verdict=outcome.kind,
         message=outcome.message,
