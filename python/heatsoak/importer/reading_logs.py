@@ -178,7 +178,8 @@ def _times(readings: Readings, taken: list[Reading], remarks: list[Remark]) -> t
     if any(words):
         times = read_times(words)
         if times.doubt:
-            doubt(times.doubt)
+            text = f"{readings.source.name}: {times.doubt}"
+            remarks.append(Remark(text, True, times.touches))
         if np.isfinite(times.t_s).any():
             stamped = np.array([bool(word) for word in words])
             t_s, is_known = _all_times(times.t_s, stamped, given_s, doubt)

@@ -388,7 +388,7 @@ def _timeline(
             remarks.append(how)
         ends_s = np.cumsum(~is_boot, dtype=np.float64) * interval_s
         return _Timeline(ends_s, kept, interval_s, remarks=remarks)
-    remarks = [log.Remark(times.doubt, True, ("time",))] if times.doubt else []
+    remarks = [log.Remark(times.doubt, True, times.touches)] if times.doubt else []
     is_known = np.isfinite(ends_s[kept])
     if unread := int((~is_known).sum()):
         source.remark(f"{unread} reports have no time that can be read: left out")

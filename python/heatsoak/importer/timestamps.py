@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Clock
 from heatsoak.importer.numbers import MAX_NUMBER, number_of
-from heatsoak.recording import grid
+from heatsoak.recording import Touched, grid
 from heatsoak.words import amount_text
 
 _DAY_S = 86400.0
@@ -75,6 +75,10 @@ _BLOCK = 1 << 14
 _EPOCHS = ((1e9, 5e9, 1.0), (1e12, 5e12, 1e-3), (1e15, 5e15, 1e-6), (1e18, 5e18, 1e-9))
 
 
+#: How the doubt begins that only a date's order is open.
+_ORDER_OPEN = "the order of its dates is not certain"
+
+
 @dataclass(frozen=True)
 class Times:
     """The times of a log's rows.
@@ -91,6 +95,14 @@ class Times:
     clock: Clock
     start_unix_s: float | None
     doubt: str = ""
+
+    @property
+    def touches(self) -> tuple[Touched, ...]:
+        """What the doubt leaves open: whatever day it is, a log of one day has the same course."""
+        is_order = self.doubt.startswith(_ORDER_OPEN) and ";" not in self.doubt
+        times_s = (self.start_unix_s or 0.0) + self.t_s[np.isfinite(self.t_s)]
+        is_one_day = len(times_s) > 0 and np.ptp(np.floor(times_s / _DAY_S)) == 0
+        return () if is_order and is_one_day else ("time",)
 
 
 def read_times(
@@ -217,7 +229,7 @@ def date_order(words: Iterable[str]) -> tuple[bool, str]:
         return False, ""
     month_first = separator == "-" or (separator == "/" and clock12)
     order = "month before day" if month_first else "day before month"
-    doubt = "" if separator == "." else f"the order of its dates is not certain: read as {order}"
+    doubt = "" if separator == "." else f"{_ORDER_OPEN}: read as {order}"
     return not month_first, doubt
 
 
@@ -445,6 +457,6 @@ def read_stamps(stamps: Sequence[str], date: str = "") -> Times:
         if day.clock == "local":
             times = replace(day, t_s=times.t_s)
     if is_short and not times.doubt:
-        text = "the order of its dates is not certain: read as month before day"
+        text = f"{_ORDER_OPEN}: read as month before day"
         times = replace(times, doubt=text)
     return times

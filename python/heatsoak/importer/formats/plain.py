@@ -293,7 +293,7 @@ class _Table:
             begin = dated.start_unix_s - float(np.nan_to_num(times.t_s[:1]).sum())
             times = replace(times, clock=dated.clock, start_unix_s=begin)
         if times.doubt:
-            self._source.remark(times.doubt, ("time",))
+            self._source.remark(times.doubt, times.touches)
         remark_unread(self._source, section, times.t_s)
         usual_s = grid.usual_of(np.diff(np.unique(times.t_s[np.isfinite(times.t_s)])))
         if usual_s > _MAX_INTERVAL_S:
@@ -335,6 +335,7 @@ class _Table:
         values: dict[str, frames.Array] = {}
         states: dict[str, frames.Array] = {}
         totals: dict[str, frames.Array] = {}
+        growing: dict[str, str] = {}
         bare = [
             c for c in columns if c.meaning.column.endswith("bw_mb_s") and not c.meaning.has_unit
         ]
@@ -377,13 +378,15 @@ class _Table:
                 self._source.note(what.note)
             if column.index in counted:
                 totals[name] = raw * what.scale
-                self._source.remark(
-                    f"'{column.header}' only grows: read as a counter, not as a rate",
-                    ("rate", "unit"),
-                )
+                growing[name] = f"'{column.header}' only grows: read as a counter, not as a rate"
                 continue
             plain = what.scale == 1.0 and what.offset == 0.0
             values[name] = raw if plain else raw * what.scale + what.offset
+        has_bytes = any(name.endswith("bw_mb_s") for name in (*values, *(totals.keys() - growing)))
+        for name, text in growing.items():
+            # what is judged are bytes, where they were logged
+            turns = not has_bytes or name.endswith("bw_mb_s")
+            self._source.remark(text, ("rate", "unit")) if turns else self._source.note(text)
         if {derived.VOLTAGE, derived.CURRENT} <= values.keys():
             values["power_w"] = values.pop(derived.VOLTAGE) * values.pop(derived.CURRENT)
             self._source.note("power is voltage times current")

@@ -284,7 +284,7 @@ def _log(source: Source, options: log.Options, test: _Test) -> log.Log:
         text = f"megabytes of 2^20 bytes converted to 10^6{doubt}"
         remarks.append(log.Remark(text, bool(doubt), ("unit",)))
     if times.doubt:
-        remarks.append(log.Remark(times.doubt, True, ("time",)))
+        remarks.append(log.Remark(times.doubt, True, times.touches))
     if device is None and len(disks) > 1:
         remarks.append(log.Remark(f"rates are of {len(disks)} drives together: --device picks one"))
     errors = sum(row.values.get("errors", 0.0) for row in test.totals("ALL"))
