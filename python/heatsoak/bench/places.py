@@ -273,7 +273,7 @@ def settings_for_run(place: Place, wanted: hctm.Thresholds, roots: Roots) -> Ite
         )
         return
     info = place.device_info(roots)
-    notes = [] if info is None else hctm.left_on(info)
+    notes = [] if info is None or info.serial is None else hctm.left(info.serial)
     if not wanted.is_asked:
         yield notes
         return
