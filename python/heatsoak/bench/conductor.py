@@ -2,17 +2,12 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from heatsoak import errors, system
-from heatsoak.analysis.findings import SteadyState
-from heatsoak.analysis.rounds import judge_tracked, mean_iops, tracked_text
+from heatsoak.analysis.rounds import judge_tracked, tracked_text
 from heatsoak.bench import probes
 from heatsoak.bench.heating import Heating, HeatSource
 from heatsoak.bench.plan import Turn, turns_of
@@ -90,7 +85,6 @@ class Conductor:
         self.past = past
         self.warnings = warnings
         self.recorders: list[Recorder] = []
-        self.rounds: _RoundsInProgress | None = None
         #: What an observer is shown: one drive's readings, or for two the writing and the heat.
         self.latest = Latest()
         self.prober = probes.Prober(
@@ -176,26 +170,27 @@ class Conductor:
 
     def _take_rounds(self, index: int, rounds: Rounds) -> None:
         """Take rounds until they are steady, or as many as there may be."""
-        self.rounds = progress = _RoundsInProgress(rounds)
-        try:
-            for number in range(1, rounds.at_most + 1):
-                for step in rounds.of_round(number):
-                    taken = None if self.past is None else self.past.take(index, number)
-                    if taken is None:
-                        self._take_once(Turn(index, step, (step,)), None, number)
-                    else:
-                        self._relive(step, taken)
-                progress.end_round()
-                if progress.is_steady:
-                    break
-        finally:
-            self.rounds = None
-        text, data = progress.describe(), progress.data()
+        means = self.prober.mean_iops = []
+        is_steady = False
+        for number in range(1, rounds.at_most + 1):
+            for step in rounds.of_round(number):
+                taken = None if self.past is None else self.past.take(index, number)
+                if taken is None:
+                    self._take_once(Turn(index, step, (step,)), None, number)
+                else:
+                    self._relive(step, taken)
+            found = judge_tracked(means)
+            if is_steady := found is not None and found.reached:
+                break
         recorder = self.recorders[0]
-        if rounds.until is None or progress.is_steady:
-            recorder.event("step-end", rounds.name, text, data)
-        else:
-            recorder.event("step-end", rounds.name, "", data)
+        data: dict[str, Any] = {"rounds": number}
+        if rounds.until is None:
+            recorder.event("step-end", rounds.name, f"{number} rounds", data)
+            return
+        data["is_steady"] = is_steady
+        text = tracked_text(rounds, number, found)
+        recorder.event("step-end", rounds.name, text if is_steady else "", data)
+        if not is_steady:
             recorder.note("warning", text)
 
     def _was_taken(self, turn: Turn, past: Past) -> bool:
@@ -226,8 +221,6 @@ class Conductor:
         samples = self.past.samples(step.name) if step.loads else None
         if samples is not None:
             self.prober.append(samples)
-            if self.rounds is not None:
-                self.rounds.append(step.name, samples)
         self._end(step, was_done=taken.was_done)
 
     def _end(self, step: Step, *, was_done: bool = True) -> None:
@@ -256,32 +249,6 @@ class Conductor:
         """Take a step once; `number` is its round, where it is one of rounds."""
         if self.past is not None:
             self._restore(self.past)
-        drive = next((n for n, part in enumerate(turn.parts) if part is not None), 0)
-        target = self.drives.targets[drive]
-        with self._recorded(turn, decision, number) as ended:
-            match turn.step:
-                case Copy() as step:
-                    self._consume(self.drives.copy(step))
-                case Pause() as step:
-                    self._pause(step)
-                case Purge() as step:
-                    purging = self.drives.alone(drive, target.purge(step.method))
-                    _, has_warned = self._consume(purging)
-                    if not step.takes_all:
-                        self._use(step)
-                    ended.was_done = not has_warned
-                case WorkloadStep() | Replay() as step:
-                    down_s = step.end_after_drop_s
-                    until = None if down_s is None else partial(self.prober.was_down_for, down_s)
-                    is_early, _ = self._consume(self.drives.alone(drive, target.run(step)), until)
-                    if down_s is not None and is_early:
-                        ended.text = f"ended early: it was slowed for {duration_text(down_s)}"
-
-    @contextmanager
-    def _recorded(
-        self, turn: Turn, decision: probes.Decision | None, number: int | None
-    ) -> Iterator["_Ended"]:
-        """Record and show that a step begins, and how it ended, unless an error ends the run."""
         taking = [
             (recorder, part, recorder.now_s())
             for recorder, part in zip(self.recorders, turn.parts, strict=True)
@@ -293,16 +260,36 @@ class Conductor:
             recorder.outcome = {}
         self._begin(turn, decision, number)
         self.prober.begin(turn.step)
-        ended = _Ended()
-        yield ended
+        text, was_done = self._do(turn)
         cpu_s = time.process_time() - begin_cpu_s
         for recorder, part, start_s in taking:
-            recorder.end_step(
-                part, ended.text, start_s=start_s, own_cpu_s=cpu_s, was_done=ended.was_done
-            )
-        self._end(turn.step, was_done=ended.was_done)
+            recorder.end_step(part, text, start_s=start_s, own_cpu_s=cpu_s, was_done=was_done)
+        self._end(turn.step, was_done=was_done)
         for recorder, _, _ in taking:
             recorder.step_name = None
+
+    def _do(self, turn: Turn) -> tuple[str, bool]:
+        """Do what a step is; return why it was over early, and whether it did what it is for."""
+        drive = next((n for n, part in enumerate(turn.parts) if part is not None), 0)
+        target = self.drives.targets[drive]
+        match turn.step:
+            case Copy() as step:
+                self._consume(self.drives.copy(step))
+            case Pause() as step:
+                self._pause(step)
+            case Purge() as step:
+                purging = self.drives.alone(drive, target.purge(step.method))
+                _, has_warned = self._consume(purging)
+                if not step.takes_all:
+                    self._use(step)
+                return "", not has_warned
+            case WorkloadStep() | Replay() as step:
+                down_s = step.end_after_drop_s
+                until = None if down_s is None else partial(self.prober.was_down_for, down_s)
+                is_early, _ = self._consume(self.drives.alone(drive, target.run(step)), until)
+                if down_s is not None and is_early:
+                    return f"ended early: it was slowed for {duration_text(down_s)}", True
+        return "", True
 
     def _begin(
         self, turn: Turn, decision: probes.Decision | None, number: int | None = None
@@ -367,8 +354,6 @@ class Conductor:
                     recorder.outcome = batch.data
                 elif not batch.is_empty():
                     self.prober.append(batch)
-                    if self.rounds is not None:
-                        self.rounds.append(recorder.step_name, batch)
                     recorder.record(batch)
                 for each in self.recorders:
                     each.check()
@@ -428,56 +413,6 @@ class Conductor:
         if status == "finished":
             raise failed
         return "" if str(failed) in (reason or "") else f"; {failed}"
-
-
-@dataclass
-class _Ended:
-    """How a step ended: whether it did what it is for, and why it was over early, if it was."""
-
-    was_done: bool = True
-    text: str = ""
-
-
-class _RoundsInProgress:
-    """Whether rounds have become steady, seen while they are taken."""
-
-    def __init__(self, rounds: Rounds) -> None:
-        self._rounds = rounds
-        self._frames: list[pl.DataFrame] = []
-        self._means: list[float] = []
-        self._found: SteadyState | None = None
-
-    def append(self, step: str | None, samples: pl.DataFrame) -> None:
-        """Take samples of a step of this round."""
-        number = len(self._means) + 1
-        if self._rounds.tracks is not None and step == f"{self._rounds.tracks}/{number}":
-            self._frames.append(
-                samples.select(name for name in probes.RATES if name in samples.columns)
-            )
-
-    def end_round(self) -> None:
-        """A round is over."""
-        self._means.append(mean_iops(self._frames))
-        self._frames = []
-        if self._rounds.until is not None:
-            self._found = judge_tracked(self._means)
-
-    @property
-    def is_steady(self) -> bool:
-        """Whether the last five rounds are."""
-        return self._found is not None and self._found.reached
-
-    def describe(self) -> str:
-        """Return how it came out in a sentence."""
-        count = len(self._means)
-        if self._rounds.until is None:
-            return f"{count} rounds"
-        return tracked_text(self._rounds, count, self._found)
-
-    def data(self) -> dict[str, Any]:
-        """Return the rounds that were taken, and whether they ended steady."""
-        data: dict[str, Any] = {"rounds": len(self._means)}
-        return data if self._rounds.until is None else {**data, "is_steady": self.is_steady}
 
 
 def _is_cool(step: Pause, latest: Latest) -> bool:

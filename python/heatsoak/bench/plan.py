@@ -199,10 +199,10 @@ class RunPlan:
         """The names of the steps whose length and writing are not in the sums."""
         return [step.step.name for step in self.steps if not step.is_known]
 
-    def without_probes(self) -> "RunPlan":
-        """Return what is taken whatever is seen: no probe, and the fewest rounds."""
+    def least(self, what: Callable[[StepPlan], float]) -> float:
+        """Return the sum of what is taken whatever is seen: no probe, and the fewest rounds."""
         always = [step for step in self.steps if not step.step.is_probe]
-        return replace(self, steps=tuple(_at_least(step) for step in always))
+        return sum(what(step) * step.min_share for step in always)
 
 
 def plan(
@@ -235,15 +235,6 @@ def typical_plan(protocol: Protocol) -> RunPlan:
         size_bytes,
         rated_speeds(drive),
         lambda step: shapes(step) if traces.is_shape(step) else None,
-    )
-
-
-def _at_least(step: StepPlan) -> StepPlan:
-    return replace(
-        step,
-        duration_s=step.duration_s * step.min_share,
-        written_bytes=step.written_bytes * step.min_share,
-        min_share=1.0,
     )
 
 

@@ -8,6 +8,7 @@ import polars as pl
 
 from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.falls.find import MIN_S
+from heatsoak.analysis.rounds import mean_iops
 from heatsoak.analysis.view import drops_of
 from heatsoak.protocol import Step, WorkloadStep
 from heatsoak.words import duration_text, listed, percent_text
@@ -70,6 +71,9 @@ class Prober:
     """Judges the steps that later ones depend on, and decides which of those are taken.
 
     Judging must never end a run: where it fails, `warn` is called, and the probes are taken.
+
+    Attributes:
+        mean_iops: of the steps that rounds track, one for each round.
     """
 
     def __init__(
@@ -78,6 +82,13 @@ class Prober:
         """Take the steps in order; `can_purge` says whether a purge can be known to be one."""
         self._steps = {step.name: step for step in steps}
         self._asked = {name for step in self._steps.values() for name in step.only_if_drop_in}
+        self._tracked = {
+            f"{step.tracks}/{number}"
+            for step in self._steps.values()
+            if step.kind == "rounds" and step.tracks is not None
+            for number in range(1, step.at_most + 1)
+        }
+        self.mean_iops: list[float] = []
         self._can_purge = can_purge
         self._warn = warn
         self._outcomes: dict[str, _Outcome] = {}
@@ -109,8 +120,8 @@ class Prober:
 
     def begin(self, step: Step) -> None:
         """A step begins."""
-        judged = step.loads and (step.name in self._asked or step.may_end_early)
-        self._rates = _Rates() if judged else None
+        is_asked = step.name in self._asked | self._tracked or step.may_end_early
+        self._rates = _Rates() if step.loads and is_asked else None
 
     def append(self, samples: pl.DataFrame) -> None:
         """Take samples of the step that is running."""
@@ -143,6 +154,8 @@ class Prober:
         """A step is over; `was_done` says whether it did what it is for."""
         self._was_done[step.name] = was_done
         rates, self._rates = self._rates, None
+        if rates is not None and step.name in self._tracked:
+            self.mean_iops.append(mean_iops(rates.frames))
         if rates is None or step.name not in self._asked:
             return
         try:

@@ -163,7 +163,10 @@ class Recorder:
         self._critical_c = _critical_limit(side.sensors)
         columns = ["step", *target.columns()]
         columns += [column for sensor in side.sensors for column in sensor.info.columns]
-        sensors = [*map(_sensor_meta, side.sensors), *target.sensors()]
+        sensors = [
+            SensorMeta(**asdict(sensor.info), idle_interval_s=PAUSE_INTERVAL_S)
+            for sensor in side.sensors
+        ] + target.sensors()
         if resumes is None:
             meta = RecordingMeta(
                 protocol=side.protocol,
@@ -353,20 +356,6 @@ def _critical_limit(sensors: list[Sensor]) -> float | None:
     stated = [one.info.thresholds for one in sensors if COMPOSITE in one.info.columns]
     limits_c = [limits["critical_c"] for limits in stated if limits.get("critical_c", 0) > 0]
     return limits_c[-1] if limits_c else None
-
-
-def _sensor_meta(sensor: Sensor) -> SensorMeta:
-    """Return what a recording says of a sensor."""
-    info = sensor.info
-    return SensorMeta(
-        name=info.name,
-        source=info.source,
-        columns=list(info.columns),
-        interval_s=info.interval_s,
-        idle_interval_s=PAUSE_INTERVAL_S,
-        thresholds=info.thresholds,
-        details=info.details,
-    )
 
 
 def _host_facts() -> dict[str, Any]:

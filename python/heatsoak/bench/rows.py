@@ -39,12 +39,11 @@ class Lengths(PrintedRow):
 
 def lengths_of(protocol: Protocol, plan: RunPlan) -> dict[str, Any]:
     """Return the fields of :class:`Lengths` for a plan."""
-    least = plan.without_probes()
     return {
         "duration_s": plan.duration_s,
         "written_bytes": plan.written_bytes,
-        "duration_without_probes_s": least.duration_s,
-        "written_without_probes_bytes": least.written_bytes,
+        "duration_without_probes_s": plan.warm_up_s + plan.least(lambda step: step.duration_s),
+        "written_without_probes_bytes": plan.least(lambda step: step.written_bytes),
         "has_rounds": bool(protocol.rounds),
         "unknown_steps": plan.unknown,
     }
