@@ -276,9 +276,14 @@ class _Reader:
             raise section.wrong("kb_base", "is not supported: leave it at 1024")
         if options.get("direct") == "0" or section.flag("buffered"):
             self._note("buffered I/O was asked for; heatsoak bypasses the page cache")
+        rw = options.get("rw", "read")
+        if rw in ("trim", "randtrim", "trimwrite", "randtrimwrite"):
+            raise section.wrong("rw", f"is '{rw}': trim is not measured")
+        if ":" in rw:
+            raise section.wrong("rw", f"is '{rw}': strides are not supported")
         jobs = section.whole("numjobs", 1)
         values: dict[str, Any] = {
-            "rw": _pattern(section),
+            "rw": rw,
             "numjobs": jobs,
             "iodepth": self._depth(section),
             "span": section.size("size") or Size(percent=100.0),
@@ -299,7 +304,7 @@ class _Reader:
         if "rate_iops" in options:
             section.one("rate_iops")
             values["rate_iops"] = section.whole("rate_iops", 0)
-        if values["rw"] in ("rw", "randrw", "readwrite"):
+        if rw in ("rw", "randrw", "readwrite"):
             if "rwmixread" in options:
                 values["rwmixread"] = section.whole("rwmixread", 50)
             elif "rwmixwrite" in options:
@@ -385,21 +390,11 @@ def _option(line: str, section: _Section) -> tuple[str, str]:
     return option, value
 
 
-def _pattern(section: _Section) -> str:
-    rw = section.options.get("rw", "read")
-    if rw in ("trim", "randtrim", "trimwrite", "randtrimwrite"):
-        raise section.wrong("rw", f"is '{rw}': trim is not measured")
-    if ":" in rw:
-        raise section.wrong("rw", f"is '{rw}': strides are not supported")
-    return rw
-
-
 def _file_size(steps: list[WorkloadStep]) -> Size:
     """How large a test file the steps need."""
     ends = []
-    for step in steps:
-        for load in step.workloads:
-            if load.span.bytes is None or load.offset.bytes is None:
-                return Size(percent=100.0)
-            ends.append(load.offset.bytes + load.span.bytes)
+    for load in (load for step in steps for load in step.workloads):
+        if load.span.bytes is None or load.offset.bytes is None:
+            return Size(percent=100.0)
+        ends.append(load.offset.bytes + load.span.bytes)
     return Size(bytes=max(ends))

@@ -18,7 +18,6 @@ from heatsoak.protocol.steps import (
     Copy,
     LoadStep,
     Purge,
-    PurgeMethod,
     SingleStep,
     as_list,
     few_steps,
@@ -329,11 +328,6 @@ class Protocol(workload.StrictModel):
     def purges(self) -> list[Purge]:
         """The steps that purge, those of rounds included."""
         return [part for part in self._parts() if isinstance(part, Purge)]
-
-    @property
-    def purge_methods(self) -> set[PurgeMethod]:
-        """How its steps want the target purged."""
-        return {step.method for step in self.purges}
 
     def cells(self) -> list[Conditions]:
         """Return the conditions of each recording that a run makes."""

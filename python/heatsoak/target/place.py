@@ -83,7 +83,7 @@ class Place:
         from heatsoak.target import fio
 
         clock = base.MonotonicClock(start_s)
-        purges = set() if protocol is None else protocol.purge_methods
+        purges = set() if protocol is None else {step.method for step in protocol.purges}
         if self.kind != "block" and (impossible := purges - {"auto", "discard"}):
             raise errors.UsageError(
                 f"{self.text}: cannot be purged by method '{min(impossible)}', which only works on "
