@@ -288,7 +288,7 @@ def test_a_drive_whose_security_or_hidden_sectors_do_not_permit_it_gets_no_comma
 
 @given(st.text(alphabet="0123456789abcdef \n:/", max_size=400))
 def test_what_is_no_identify_data_is_an_error_that_says_so(text: str) -> None:
-    with pytest.raises(ValueError, match="256"):
+    with pytest.raises(ToolError, match="256"):
         ata.identify_words(text)
 
 

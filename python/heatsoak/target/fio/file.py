@@ -151,13 +151,8 @@ class DirectoryTarget(FioTarget):
 
     def _make(self) -> Iterator[base.Note]:
         """Open a file without a name, or with a name as the last resort."""
-        with suppress(OSError):
-            self._fd = os.open(
-                self._directory, os.O_TMPFILE | os.O_RDWR | os.O_EXCL | os.O_CLOEXEC, 0o600
-            )
-        if self._fd is None:
-            self._fd, name = tempfile.mkstemp(".heatsoak", ".", self._directory)
-            Path(name).unlink()
+        with tempfile.TemporaryFile(suffix=".heatsoak", prefix=".", dir=self._directory) as file:
+            self._fd = os.dup(file.fileno())
         if Path(self._fio_path()).exists():
             return
         os.close(self._fd)  # without /proc, fio cannot open a file without a name
@@ -250,18 +245,9 @@ class DirectoryTarget(FioTarget):
         first = os.lseek(self._fd, start, os.SEEK_HOLE)
         if first >= end:
             return None
-        last = first
-        while True:
-            try:
-                last = os.lseek(self._fd, last, os.SEEK_DATA)
-            except OSError as error:
-                if error.errno != errno.ENXIO:
-                    raise
-                return first - first % 4096, end  # all hole up to the end
-            hole = os.lseek(self._fd, last, os.SEEK_HOLE)
-            if hole >= end:
-                return first - first % 4096, min(last, end)
-            last = hole
+        # what is written up to the end need not be written again
+        last = [begin for begin, until in _data_in(self._fd, first, end) if until >= end]
+        return first - first % 4096, last[0] if last else end
 
     def _lay_out(self, step: str, start: int, end: int) -> Iterator[base.Batch]:
         size = self.identity.size_bytes
@@ -416,19 +402,25 @@ def _written(fd: int, offset: int, length: int) -> bytes:
 
     On some file systems, a reserved block that was read no longer looks like a hole.
     """
-    found, at, end = bytearray(length), offset, offset + length
-    while at < end:
+    found = bytearray(length)
+    for begin, end in _data_in(fd, offset, offset + length):
+        piece = os.pread(fd, end - begin, begin)
+        found[begin - offset : begin - offset + len(piece)] = piece
+    return bytes(found)
+
+
+def _data_in(fd: int, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each part of a range of a file that was written."""
+    while start < end:
         try:
-            begin = os.lseek(fd, at, os.SEEK_DATA)
+            begin = os.lseek(fd, start, os.SEEK_DATA)
         except OSError as error:
             if error.errno != errno.ENXIO:
                 raise
-            break
-        at = min(os.lseek(fd, begin, os.SEEK_HOLE), end)
-        if begin < at:
-            piece = os.pread(fd, at - begin, begin)
-            found[begin - offset : begin - offset + len(piece)] = piece
-    return bytes(found)
+            return
+        start = min(os.lseek(fd, begin, os.SEEK_HOLE), end)
+        if begin < start:
+            yield begin, start
 
 
 def _is(status: Callable[[], os.stat_result], expected: os.stat_result | None) -> bool:

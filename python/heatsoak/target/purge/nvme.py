@@ -60,13 +60,18 @@ def look(fd: int, ioctl: nvme_admin.Ioctl | None = None) -> Namespace:
     nsid = (ioctl or nvme_admin.kernel_ioctl())(fd, _GET_NSID, bytearray(4))
     if nsid <= 0:
         raise ToolError("the kernel does not say which namespace it is")
-    controller = _identify(fd, _CONTROLLER, 0, ioctl)
-    page = _identify(fd, _NAMESPACE, nsid, ioctl)
+
+    def identify(structure: int, of: int = 0) -> bytes:
+        length = nvme_admin.IDENTIFY_SIZE
+        asked = {"nsid": of, "length": length, "cdw10": structure}
+        return nvme_admin.submit(fd, nvme_admin.IDENTIFY, **asked, ioctl=ioctl)[0]
+
+    controller, page = identify(_CONTROLLER), identify(_NAMESPACE, nsid)
     (admin_commands,) = struct.unpack_from("<H", controller, 256)  # OACS
     format_attributes = controller[524]  # FNA
     (sanitize,) = struct.unpack_from("<I", controller, 328)  # SANICAP
     manages = bool(admin_commands & 1 << 3)
-    listing = _identify(fd, _ALLOCATED_LIST if manages else _ACTIVE_LIST, 0, ioctl)
+    listing = identify(_ALLOCATED_LIST if manages else _ACTIVE_LIST)
     listed = [number for number in struct.unpack(f"<{_LISTED}I", listing) if number]
     shared = controller[76] & 0b11  # CMIC: several ports, several controllers
     return Namespace(
@@ -79,17 +84,6 @@ def look(fd: int, ioctl: nvme_admin.Ioctl | None = None) -> Namespace:
         layout=_layout(page),
         blocks=struct.unpack_from("<Q", page, 0)[0],
     )
-
-
-def _identify(fd: int, structure: int, nsid: int, ioctl: nvme_admin.Ioctl | None) -> bytes:
-    return nvme_admin.submit(
-        fd,
-        nvme_admin.IDENTIFY,
-        nsid=nsid,
-        length=nvme_admin.IDENTIFY_SIZE,
-        cdw10=structure,
-        ioctl=ioctl,
-    )[0]
 
 
 def _layout(page: bytes) -> int:
@@ -291,7 +285,12 @@ def _sanitize(
         raise NotTakenError(f"the drive rejected the sanitize ({error})") from error
     except OSError as error:
         raise ToolError(f"{claim.path}: sanitizing failed: {error.strerror}") from error
-    state = yield from _wait(claim, ioctl)
+    reported_s = time.monotonic()
+    while (state := _state(claim, ioctl)).is_running:
+        yield from base.resting(_POLL_S)
+        if time.monotonic() - reported_s >= _REPORT_S:
+            reported_s = time.monotonic()
+            yield base.Note("info", f"{claim.path}: {words.percent_text(state.done_pct)} sanitized")
     if state.status == _FAILED:
         raise ToolError(
             f"{claim.path}: the drive reports that its sanitize failed; until one succeeds it may "
@@ -303,16 +302,6 @@ def _sanitize(
             f"(status {state.status})"
         )
     return f"it was sanitized ({action})"
-
-
-def _wait(claim: Claim, ioctl: nvme_admin.Ioctl | None) -> Generator[base.Batch, None, State]:
-    reported_s = time.monotonic()
-    while (state := _state(claim, ioctl)).is_running:
-        yield from base.resting(_POLL_S)
-        if time.monotonic() - reported_s >= _REPORT_S:
-            reported_s = time.monotonic()
-            yield base.Note("info", f"{claim.path}: {words.percent_text(state.done_pct)} sanitized")
-    return state
 
 
 def _state(claim: Claim, ioctl: nvme_admin.Ioctl | None) -> State:
