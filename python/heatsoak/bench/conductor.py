@@ -132,8 +132,11 @@ class Conductor:
 
     def _start(self) -> None:
         resumes = None if self.past is None else self.past.reopen()
+        tell = self.observer.on_note
         for side, target in zip(self.sides, self.drives.targets, strict=True):
-            self.recorders.append(Recorder(side, target, self._note_of(side), resumes))
+            role = "" if side.part_of_copy is None else f"{side.part_of_copy.role}: "
+            told = partial(lambda role, level, text: tell(level, role + text), role)
+            self.recorders.append(Recorder(side, target, told, resumes))
         if len(self.recorders) == 1:
             self.latest = self.recorders[0].latest
         for recorder in self.recorders:
@@ -141,13 +144,6 @@ class Conductor:
         if self.past is not None:
             data = {"attempt": self.past.attempt}
             self.recorders[0].note("warning", self.past.describe(), data)
-
-    def _note_of(self, side: Side) -> Callable[[str, str], None]:
-        """What passes a side's notes on to the observer; of a copy with the side's name."""
-        if side.part_of_copy is None:
-            return self.observer.on_note
-        role = side.part_of_copy.role
-        return lambda level, text: self.observer.on_note(level, f"{role}: {text}")
 
     def _take(self, turn: Turn) -> None:
         self.observer.raise_if_stopped()
@@ -303,13 +299,13 @@ class Conductor:
         for side, part in enumerate(turn.parts or (turn.step,)):
             if part is not None:
                 # its number among the steps of this drive: a copy's other one may have more
-                index = turn.index if len(self.sides) == 1 else self._count_before(turn, side)
+                index = turn.index
+                if len(self.sides) > 1:
+                    before = self.turns[: turn.index]
+                    index = sum(earlier.parts[side] is not None for earlier in before)
                 self.recorders[side].begin_step(part, index, round_number=number, because=because)
         if decision is not None:
             self.observer.on_probe(turn.step, decision.reason)
-
-    def _count_before(self, turn: Turn, side: int) -> int:
-        return sum(earlier.parts[side] is not None for earlier in self.turns[: turn.index])
 
     def _skip(self, turn: Turn, reason: str) -> None:
         data = {"index": turn.index, "step_kind": turn.step.kind}

@@ -24,7 +24,7 @@ from heatsoak.bench.plan import (
 )
 from heatsoak.catalog import load_enclosure
 from heatsoak.errors import UsageError
-from heatsoak.protocol import Conditions, Matrix, Protocol, Rounds, Step, WorkloadStep
+from heatsoak.protocol import Conditions, Matrix, Protocol, Step, WorkloadStep
 from heatsoak.sensor import Roots, Sensor, device_behind, discover, drive_sensors
 from heatsoak.sensor.nvme_admin import Ioctl
 from heatsoak.sensor.sysfs import drive_in_tree
@@ -83,7 +83,11 @@ def _name(cell: Conditions, matrix: Matrix | None) -> str:
 
 def plans_of(run: PlannedRun, roots: Roots) -> list[RunPlan]:
     """Return what a run would take and write of each of its drives; nothing is touched."""
-    speeds = [speeds_of(part.place, roots) for part in run.parts]
+    speeds = [
+        _greatest_speeds(part.place.device_info(roots)) if rated is None else rated_speeds(rated)
+        for part in run.parts
+        for rated in [part.place.rated]
+    ]
     if run.is_copy:
         speeds = _as_slow(*speeds)
     return [
@@ -124,12 +128,6 @@ def _as_slow(source: AssumedSpeeds, destination: AssumedSpeeds) -> list[AssumedS
     ]
 
 
-def speeds_of(place: Place, roots: Roots) -> AssumedSpeeds:
-    """Return what the drive at a place does as rated, or could do at most."""
-    rated = place.rated
-    return _greatest_speeds(place.device_info(roots)) if rated is None else rated_speeds(rated)
-
-
 @contextmanager
 def sensors_at(
     place: Place,
@@ -152,7 +150,13 @@ def sensors_at(
             sensors = discover(name, roots, power=power)
             if tree is not None:
                 sensors += sensors_of_tree(tree)
-            notes = _same_drive(directory, name, roots)
+            existing = next(path for path in (directory, *directory.parents) if path.exists())
+            if name is not None and device_behind(existing, roots) == name:
+                text = (
+                    f"the recording is on {name}, the drive under test: writing it is measured "
+                    "too; -o on another drive avoids that"
+                )
+                notes.append(Note("warning", text))
         yield sensors, notes
     finally:
         for sensor in sensors:
@@ -179,19 +183,6 @@ def _greatest_speeds(behind: DeviceInfo | None) -> AssumedSpeeds:
         write_mb_s=min(float(ceiling_mb_s), UNKNOWN_DRIVE.write_mb_s),
         source=f"at most what the drive's link carries, {rate_text(ceiling_mb_s)}",
     )
-
-
-def _same_drive(directory: Path, behind: str | None, roots: Roots) -> list[Note]:
-    existing = next(path for path in (directory, *directory.parents) if path.exists())
-    if behind is None or device_behind(existing, roots) != behind:
-        return []
-    return [
-        Note(
-            "warning",
-            f"the recording is on {behind}, the drive under test: "
-            "writing it is measured too; -o on another drive avoids that",
-        )
-    ]
 
 
 #: How many kinds of loads are tried for what simulating them takes.
@@ -222,21 +213,14 @@ def simulation_s(part: DrivePart, plan: RunPlan) -> float | None:
         if not planned.step.loads or planned.step.is_probe:
             continue
         try:
-            costs = [cost_of(load) for load in _loads(planned.step)]
+            parts = planned.step.parts
+            costs = [cost_of(load) for load in parts if isinstance(load, WorkloadStep)]
         except UsageError:
             return None
         if not costs:
             return None
         total_s += planned.duration_s * sum(costs) / len(costs)
     return total_s
-
-
-def _loads(step: Step) -> Iterator[WorkloadStep]:
-    if isinstance(step, Rounds):
-        for inner in step.steps:
-            yield from _loads(inner)
-    elif isinstance(step, WorkloadStep):
-        yield step
 
 
 _LOOK_S = 2.0

@@ -23,7 +23,7 @@ from heatsoak.recording import (
     RecordingWriter,
     SensorMeta,
 )
-from heatsoak.recording.columns import COMPOSITE, drive_temperatures, types_of
+from heatsoak.recording.columns import COMPOSITE, TEMPERATURES, drive_temperatures, types_of
 from heatsoak.recording.meta import Status
 from heatsoak.sensor import Poller, Sensor
 from heatsoak.sensor.poller import PAUSE_INTERVAL_S
@@ -87,21 +87,15 @@ class Latest:
 
     def temps_c(self) -> dict[str, float]:
         """Return the newest temperatures by sensor."""
-        values = dict(self._values)
-        return {
-            name.removeprefix("temp_c."): value
-            for name, value in values.items()
-            if name.startswith("temp_c.")
-        }
+        temps = ((n, v) for n, v in self.values().items() if n.startswith(TEMPERATURES))
+        return {name.removeprefix(TEMPERATURES): value for name, value in temps}
 
     def drive_temp_c(self) -> float | None:
         """Return the drive's own temperature: its composite, or its hottest other sensor.
 
         Temperatures that no drive can have are ignored.
         """
-        values = {
-            name: value for name, value in dict(self._values).items() if is_possible_temp(value)
-        }
+        values = {n: value for n, value in self.values().items() if is_possible_temp(value)}
         return max((values[name] for name in drive_temperatures(values)), default=None)
 
     def throughput_mb_s(self) -> float | None:
@@ -314,16 +308,14 @@ class Recorder:
 
     def _warn_of_impossible(self, row: dict[str, float]) -> None:
         for name, value in row.items():
-            if (
-                name.startswith("temp_c.")
-                and not is_possible_temp(value)
-                and name not in self._reported
-            ):
+            if not name.startswith(TEMPERATURES) or is_possible_temp(value):
+                continue
+            if name not in self._reported:
                 self._reported.add(name)
                 self.note(
                     "warning",
-                    f"{name.removeprefix('temp_c.')} reads {temp_text(value)}, which is impossible "
-                    "for a drive: it is ignored",
+                    f"{name.removeprefix(TEMPERATURES)} reads {temp_text(value)}, which is "
+                    "impossible for a drive: it is ignored",
                 )
 
     def _on_sensor_note(self, level: str, text: str) -> None:

@@ -94,7 +94,9 @@ class Past:
         self.kept_count = len(self._kept)
         self.restores = self._lost() if self._file_is_gone else []
         self.capacity = self._capacity()
-        self._last_s = self._seen_until_s()
+        last = recording.scan(["t_s"]).select(pl.col("t_s").max()).collect().item()
+        times = [event.t_s for event in recording.events]
+        self._last_s = max([last or 0.0, recording.meta.duration_s or 0.0, *times])
         self._passed_s = passed_since(recording.meta)
         # a wall clock that was set back must not let time go backwards
         self.start_s = max(self._last_s, self._passed_s or 0.0)
@@ -229,11 +231,6 @@ class Past:
             return step
         return next(one for one in step.of_round(taken.round) if one.name == taken.name)
 
-    def _seen_until_s(self) -> float:
-        last = self.recording.scan(["t_s"]).select(pl.col("t_s").max()).collect().item()
-        times = [event.t_s for event in self.recording.events]
-        return max([last or 0.0, self.recording.meta.duration_s or 0.0, *times])
-
 
 def _taken(
     protocol: Protocol, events: list[Event]
@@ -325,8 +322,10 @@ def reopen(recording: Recording, since: int | None) -> tuple[Recording, int]:
     with writing.reporting_write_errors(recording.path):
         with writing.Directory(recording.path) as place, ExitStack() as replaced:
             if tail:
-                lines = _lines([*kept, *_renamed(tail, attempt)])
-                replaced.enter_context(place.writing(EVENTS)).write(lines)
+                events_file = replaced.enter_context(place.writing(EVENTS))
+                for event in [*kept, *_renamed(tail, attempt)]:
+                    line = event.model_dump_json(exclude_defaults=True)
+                    events_file.write(line.encode() + b"\n")
             journal = replaced.enter_context(place.writing(JOURNAL))
             _write_samples(recording, tail, attempt, journal)
             # all that takes room is written: from here on its files differ, until it has ended
@@ -347,12 +346,6 @@ def _write_samples(
         renamed = pl.format(f"{{}}~{attempt}", pl.col("step"))
         frame = frame.with_columns(step=pl.when(is_of_tail).then(renamed).otherwise("step"))
     frame.sink_ndjson(journal)
-
-
-def _lines(events: list[Event]) -> bytes:
-    return b"".join(
-        event.model_dump_json(exclude_defaults=True).encode() + b"\n" for event in events
-    )
 
 
 def _renamed(events: list[Event], attempt: int) -> list[Event]:

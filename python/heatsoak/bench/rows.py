@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict
 
 from heatsoak.bench.heating import PlannedHeat
 from heatsoak.bench.places import simulation_s
-from heatsoak.bench.plan import DrivePart, RunPlan, StepPlan
+from heatsoak.bench.plan import DrivePart, RunPlan
 from heatsoak.protocol import Conditions, Protocol
 from heatsoak.sensor import Roots
 
@@ -132,19 +132,17 @@ def planned_row(
         speeds_source=plan.speeds.source,
         simulation_s=simulation_s(part, plan),
         warnings=[note.text for note in [*part.notes, *([in_memory] if in_memory else [])]],
-        steps=[_planned_step(step) for step in plan.steps],
-    )
-
-
-def _planned_step(planned: StepPlan) -> PlannedStep:
-    step = planned.step
-    return PlannedStep(
-        step=step.name,
-        kind=step.kind,
-        workload=None if step.needs_two_drives else step.describe() or None,
-        duration_s=planned.duration_s,
-        written_bytes=planned.written_bytes,
-        is_bound=planned.is_bound,
-        is_known=planned.is_known,
-        condition=step.describe_condition() or None,
+        steps=[
+            PlannedStep(
+                step=planned.step.name,
+                kind=planned.step.kind,
+                workload=None if planned.step.needs_two_drives else planned.step.describe() or None,
+                duration_s=planned.duration_s,
+                written_bytes=planned.written_bytes,
+                is_bound=planned.is_bound,
+                is_known=planned.is_known,
+                condition=planned.step.describe_condition() or None,
+            )
+            for planned in plan.steps
+        ],
     )

@@ -137,7 +137,9 @@ class DriveWatch:
             time.sleep(max(0.0, min(_BEAT_S, left_s)))
             self.elapsed_s = recorder.now_s()
             recorder.look()
-            if self.elapsed_s - (self.latest.value("t_s") or 0.0) > _GONE_S and self._is_gone():
+            if self.elapsed_s - (self.latest.value("t_s") or 0.0) > _GONE_S and (
+                sysfs.directory_of_name(self.device.name, self.roots) is None
+            ):
                 raise ToolError(f"{self.device.path}: is gone")
             if self.elapsed_s >= judge_at_s:
                 began_s = time.thread_time()
@@ -145,9 +147,6 @@ class DriveWatch:
                 spent_s = time.thread_time() - began_s
                 judge_at_s = recorder.now_s() + max(_JUDGE_AGAIN_S, _JUDGE_SHARE * spent_s)
             on_beat(self)
-
-    def _is_gone(self) -> bool:
-        return sysfs.directory_of_name(self.device.name, self.roots) is None
 
     def _judge(self, meta: RecordingMeta, samples: pl.DataFrame) -> RecordingFindings | None:
         if samples.is_empty():

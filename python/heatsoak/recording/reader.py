@@ -153,7 +153,9 @@ class Recording:
         frame = self._source(schema)
         with self._reporting_damage():
             # sorting needs all of it in memory, so only sort if necessary
-            if not self._is_sorted(frame):
+            order = frame.select(pl.col("t_s").is_sorted())
+            is_parquet = (self.path / PARQUET).exists()
+            if not (self._of_parquet("is_sorted", order) if is_parquet else order.collect().item()):
                 frame = frame.sort("t_s", maintain_order=True)
         missing = [pl.lit(None, dtype=t).alias(n) for n, t in wanted.items() if n not in schema]
         return frame.select(present).with_columns(missing).select(*wanted)
@@ -166,8 +168,11 @@ class Recording:
             return cleaned(writer.scan_journal(self.path / JOURNAL, schema), schema)
         with self._reporting_damage():
             is_as_recorded = self.meta.samples_sha256 is not None and self.changes is None
-            if not is_as_recorded and (why := _why_undecodable(path)) is not None:
-                raise UsageError(f"{path}: is damaged: {why}")
+            if not is_as_recorded:
+                status = path.stat()
+                why = _undecodable(path, status.st_mtime_ns, status.st_size)
+                if why is not None:
+                    raise UsageError(f"{path}: is damaged: {why}")
             if self._rows() > MAX_ROWS:
                 raise UsageError(
                     f"{path}: is damaged: it claims {self._rows():,} samples, more than the "
@@ -203,13 +208,6 @@ class Recording:
             return 0
         with self._reporting_damage():
             return self._of_parquet("rows", _scan_parquet(self.path / PARQUET).select(pl.len()))
-
-    def _is_sorted(self, frame: pl.LazyFrame) -> bool:
-        """Whether the samples are sorted by time."""
-        order = frame.select(pl.col("t_s").is_sorted())
-        if (self.path / PARQUET).exists():
-            return bool(self._of_parquet("is_sorted", order))
-        return bool(order.collect().item())
 
     def _of_parquet(self, what: str, asked: pl.LazyFrame) -> int:
         """Return the value that is `asked` for, and keep it: a Parquet file never changes."""
@@ -295,14 +293,9 @@ except (pl.exceptions.PolarsError, OSError) as error:
 """
 
 
-def _why_undecodable(path: Path) -> str | None:
-    """Return why polars cannot read a Parquet file; None if it can."""
-    status = path.stat()
-    return _undecodable(path, status.st_mtime_ns, status.st_size)
-
-
 @lru_cache(maxsize=1024)
 def _undecodable(path: Path, _mtime_ns: int, _size: int) -> str | None:
+    """Return why polars cannot read a Parquet file; None if it can."""
     words = [sys.executable, "-c", _TRIAL, os.fspath(path)]
     done = subprocess.run(words, capture_output=True, check=False, stdin=subprocess.DEVNULL)
     if done.returncode == 0:

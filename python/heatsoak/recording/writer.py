@@ -84,20 +84,13 @@ def _salvaged(path: Path, schema: Schema) -> pl.LazyFrame:
 def _typed(value: object, dtype: type[pl.DataType]) -> float | str | None:
     """Return the value if a column of this type can hold it, else None."""
     if dtype == pl.String:
-        return value if isinstance(value, str) and _is_text(value) else None
+        whole = value.encode(errors="ignore").decode() if isinstance(value, str) else None
+        return whole if whole == value else None  # a lone surrogate is no text
     if not _is_number(value):
         return None
     if dtype == pl.Int64:
         return int(value) if abs(value) < 2**63 else None
     return float(value)
-
-
-def _is_text(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False  # a lone surrogate
-    return True
 
 
 def _is_number(value: object) -> TypeGuard[float]:

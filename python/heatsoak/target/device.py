@@ -92,16 +92,9 @@ class DeviceInfo:
 
     def details(self) -> dict[str, Any]:
         """Return the details for the recording, as JSON values."""
-        return {
-            "device": self.name,
-            "serial": self.serial,
-            "firmware": self.firmware,
-            "wwid": self.wwid,
-            "transport": self.transport,
-            "rotational": self.rotational,
-            "logical_block_bytes": self.logical_block_bytes,
-            "link": self.link,
-        }
+        own = ("serial", "firmware", "wwid", "transport", "rotational", "logical_block_bytes")
+        known = {name: getattr(self, name) for name in own}
+        return {"device": self.name, **known, "link": self.link}
 
 
 class DriveRow(BaseModel):

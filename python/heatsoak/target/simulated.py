@@ -172,15 +172,16 @@ class SimulatedTarget:
         place = self._drive.enclosure if enclosure is None else enclosure
         self._enclosure = catalog.load_enclosure(place) if isinstance(place, str) else place
         self._seed = seed
-        self._core = make_core(self._drive, self._enclosure, seed)
-        self._used_bytes = self._core.user_bytes
-        self.clock: base.RecordingClock = SimulatedClock(self._core)
+        #: The simulator, which may be coupled to another.
+        self.core = make_core(self._drive, self._enclosure, seed)
+        self._used_bytes = self.core.user_bytes
+        self.clock: base.RecordingClock = SimulatedClock(self.core)
         self.identity = base.Identity(
             kind="simulated",
             path=f"sim:{self._drive.id}@{self._enclosure.id}",
             model=self._drive.model,
             serial=None,
-            size_bytes=self._core.user_bytes,
+            size_bytes=self.core.user_bytes,
             simulated=True,
             details={
                 "drive": self._drive.id,
@@ -189,14 +190,9 @@ class SimulatedTarget:
             },
         )
 
-    @property
-    def core(self) -> Core:
-        """The simulator, to couple it to another."""
-        return self._core
-
     def columns(self) -> list[str]:
         """Return the sample columns that it fills itself."""
-        return self._core.columns()
+        return self.core.columns()
 
     def sensors(self) -> list[SensorMeta]:
         """Return what a real drive's health log would be, with the limits that it states."""
@@ -256,32 +252,32 @@ class SimulatedTarget:
                     "drives do not support"
                 )
         try:
-            return driven(self._core, step, chunk_s, base.SAMPLE_S, used_bytes=self._used_bytes)
+            return driven(self.core, step, chunk_s, base.SAMPLE_S, used_bytes=self._used_bytes)
         except ValueError as error:
             raise UsageError(f"{step.name}: {error}") from error
 
     def idle(self, duration_s: float) -> Iterator[base.Batch]:
         """Let `duration_s` pass without load."""
-        return map(frame_of, rested(self._core, duration_s, IDLE_CHUNK_S, base.SAMPLE_S))
+        return map(frame_of, rested(self.core, duration_s, IDLE_CHUNK_S, base.SAMPLE_S))
 
     def purge(self, method: protocol.PurgeMethod = "auto") -> Iterator[base.Batch]:  # noqa: ARG002 -- one way
         """Forget all data, in the drive's simulated purge time."""
-        self._core.purge()
-        self._used_bytes = self._core.user_bytes
-        return self._framed(until_done(self._core, RUN_CHUNK_S, base.SAMPLE_S))
+        self.core.purge()
+        self._used_bytes = self.core.user_bytes
+        return self._framed(until_done(self.core, RUN_CHUNK_S, base.SAMPLE_S))
 
     def use(self, capacity: Size) -> Iterator[base.Batch]:
         """Leave everything beyond `capacity` unwritten, so that the drive uses it as spare area."""
-        self._used_bytes = base.used_bytes(capacity, self._core.user_bytes)
-        yield base.spare_note(self._used_bytes, self._core.user_bytes)
+        self._used_bytes = base.used_bytes(capacity, self.core.user_bytes)
+        yield base.spare_note(self._used_bytes, self.core.user_bytes)
 
     def close(self) -> None:
         """Abort the current load."""
-        self._core.end()
+        self.core.end()
 
     def truth(self) -> dict[str, float]:
         """Return what only a simulator knows: node temperatures, the governor's onset, energies."""
-        return self._core.truth()
+        return self.core.truth()
 
     def _load(self, columns: Iterator[Columns]) -> Iterator[base.Batch]:
         yield from self._framed(columns)
@@ -290,8 +286,8 @@ class SimulatedTarget:
     def _replay(self, step: protocol.Replay) -> Iterator[base.Batch]:
         trace = traces.open_trace(step, self._used_bytes)
         try:
-            self._core.begin_trace(trace, step.idle_limit_s, step.iodepth)
-            chunks = until_done(self._core, REPLAY_CHUNK_S, base.SAMPLE_S, REPLAY_CHUNK_IOS)
+            self.core.begin_trace(trace, step.idle_limit_s, step.iodepth)
+            chunks = until_done(self.core, REPLAY_CHUNK_S, base.SAMPLE_S, REPLAY_CHUNK_IOS)
             yield from self._framed(chunks)
         except ValueError as error:
             raise traces.trace_error(step, error) from error
@@ -300,7 +296,7 @@ class SimulatedTarget:
 
     def outcome(self) -> base.LoadResult:
         """Return the latency histograms of the last load."""
-        return base.LoadResult(base.latency_bins(self._core.latency_bins()))
+        return base.LoadResult(base.latency_bins(self.core.latency_bins()))
 
     def _framed(self, columns: Iterator[Columns]) -> Iterator[base.Batch]:
         for each in columns:
@@ -309,10 +305,10 @@ class SimulatedTarget:
 
     def refuse_stopped(self) -> None:
         """Raise ShutDownError where the drive shut itself down."""
-        if self._core.stopped:
+        if self.core.stopped:
             raise ShutDownError(
                 f"{self.identity.path}: shut itself down at "
-                f"{temp_text(self._core.truth()['controller_c'])}: give it more cooling, such as "
+                f"{temp_text(self.core.truth()['controller_c'])}: give it more cooling, such as "
                 "another enclosure"
             )
 

@@ -93,12 +93,6 @@ class Stalls:
         return f"{self._where}: no I/O {completed} for {words.duration_text(self._silent_s)}{why}"
 
 
-def longest_rest_s(workloads: Sequence[Workload]) -> float | None:
-    """Return the longest time that all loads may pause together; None if unknown."""
-    steady = [load for load in workloads if _RESTS.isdisjoint(load.fio)]
-    return min((load.bs / load.most_bytes_s for load in steady), default=None)
-
-
 COLUMNS = [
     "t_s",
     "interval_s",
@@ -151,7 +145,8 @@ class Lane:
         """
         loads = step.workloads
         self.name = step.name
-        self.rest_s = None if is_replay else longest_rest_s(loads)
+        steady = [] if is_replay else [load for load in loads if _RESTS.isdisjoint(load.fio)]
+        self.rest_s = min((load.bs / load.most_bytes_s for load in steady), default=None)
         self.job = job
         self.raw_dir = raw_dir
         self.status: fio.FioStatus | None = None

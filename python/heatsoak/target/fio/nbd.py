@@ -70,7 +70,13 @@ class NbdTarget(FioTarget):
             named = Naming(self._uri, [self._name()], "export", unnamed)
             if (refused := named.refused(self._erase_id, data)) is not None:
                 raise refused
-        self._demand_second()
+        try:
+            self._server.connect().close()
+        except errors.ToolError as error:
+            raise errors.ToolError(
+                f"{self._uri}: the server allows only one connection, but heatsoak keeps one open "
+                "beside fio's: let it allow several (qemu-nbd --shared=0)"
+            ) from error
         if filled is not None:
             yield self._overwrites(data)
         yield base.Note(
@@ -85,17 +91,6 @@ class NbdTarget(FioTarget):
             raise refusal(self._uri, [sizes])
         if export.read_only:
             raise refusal(self._uri, ["the server is read-only"])
-
-    def _demand_second(self) -> None:
-        """Raise ToolError if the server does not allow a second connection."""
-        assert self._server is not None
-        try:
-            self._server.connect().close()
-        except errors.ToolError as error:
-            raise errors.ToolError(
-                f"{self._uri}: the server allows only one connection, but heatsoak keeps one open "
-                "beside fio's: let it allow several (qemu-nbd --shared=0)"
-            ) from error
 
     def _name(self) -> str:
         return f"{self._uri}:{self.identity.size_bytes}"

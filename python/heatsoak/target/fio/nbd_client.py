@@ -136,7 +136,9 @@ class Server(Closing):
         try:
             made = self._connect()
         except OSError as error:
-            raise ToolError(f"{self._given}: cannot be reached: {_because(error)}") from error
+            is_silent = isinstance(error, TimeoutError)
+            why = "it does not answer" if is_silent else error.strerror or error
+            raise ToolError(f"{self._given}: cannot be reached: {why}") from error
         return NbdConnection(self._given, made, os.fsencode(self._address.export))
 
     def _connect(self) -> socket.socket:
@@ -170,10 +172,6 @@ class Server(Closing):
         if self.fd is not None:
             os.close(self.fd)
             self.fd = None
-
-
-def _because(error: OSError) -> str:
-    return "it does not answer" if isinstance(error, TimeoutError) else error.strerror or str(error)
 
 
 class NbdConnection(Closing):

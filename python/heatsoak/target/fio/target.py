@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
@@ -268,7 +269,7 @@ class FioTarget(ABC):
 
     def _replay(self, step: protocol.Replay) -> Iterator[base.Batch]:
         place = self.place()
-        with replay.new_file() as file, ExitStack() as stack:
+        with tempfile.TemporaryFile(prefix="heatsoak-") as file, ExitStack() as stack:
             ticks = replay.new_ticks(place)
             kept = [*self.kept_fds(), file.fileno()]
             if ticks is not None:

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from heatsoak.errors import NotEmptyError, RefusedError
@@ -405,13 +406,13 @@ def _uses(info: DeviceInfo, roots: Roots, own_fd: int | None = None) -> list[str
     """Return all reasons that are known without reading the drive."""
     blind = blind_spot(roots)
     reasons = [] if blind is None else [blind]
-    for question in (users.structure, users.exports, users.mounts, users.swaps, users.loops):
+    questions: list[Callable[[DeviceInfo, Roots], list[str]]] = [
+        *(users.structure, users.exports, users.mounts, users.swaps, users.loops),
+        partial(users.writers, own_fd=own_fd),
+    ]
+    for question in questions:
         try:
             reasons += question(info, roots)
         except Doubt as doubt:
             reasons.append(str(doubt))
-    try:
-        reasons += users.writers(info, roots, own_fd)
-    except Doubt as doubt:
-        reasons.append(str(doubt))
     return reasons

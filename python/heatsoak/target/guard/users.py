@@ -118,15 +118,6 @@ def loops(info: DeviceInfo, roots: Roots) -> list[str]:
     return reasons
 
 
-def backing(info: DeviceInfo, roots: Roots) -> Backing | None:
-    """Return what is behind a loop device, None for any other drive.
-
-    Raises Doubt if that is unknown.
-    """
-    path = dict(_attached(roots)).get(info.name)
-    return None if path is None else _behind(info.name, path, roots)
-
-
 def _attached(roots: Roots) -> Iterator[tuple[str, str]]:
     """Yield each loop device that has a file, with the file's path from sysfs."""
     for name in doubt.names_in(roots.sys / "block"):
@@ -279,15 +270,6 @@ class _Ways:
     chars: frozenset[str]
     file: tuple[int, int] | None
 
-    @classmethod
-    def to(cls, info: DeviceInfo, roots: Roots) -> "_Ways":
-        behind = backing(info, roots)
-        return cls(
-            info.number,
-            frozenset(_generic_nodes(info, roots)),
-            None if behind is None else behind.file,
-        )
-
     def lead_to(self, status: os.stat_result) -> bool:
         """Whether `status` is of one of them."""
         if stat.S_ISBLK(status.st_mode):
@@ -307,7 +289,11 @@ def writers(info: DeviceInfo, roots: Roots, own_fd: int | None) -> list[str]:
     are confined, and that counts against writing.
     Raises Doubt if it is unknown which file is behind a loop device.
     """
-    reasons, unseen, is_confined = _openers(_Ways.to(info, roots), roots, own_fd)
+    path = dict(_attached(roots)).get(info.name)
+    behind = None if path is None else _behind(info.name, path, roots)
+    chars = frozenset(_generic_nodes(info, roots))
+    ways = _Ways(info.number, chars, None if behind is None else behind.file)
+    reasons, unseen, is_confined = _openers(ways, roots, own_fd)
     if unseen and (os.geteuid() != 0 or is_confined):
         remedy = f"in a container, {doubt.CONTAINER_NEEDS}" if is_confined else "run as root"
         reasons.append(
