@@ -86,13 +86,8 @@ def set_aside(directory: Path) -> Note:
 
     Raises ToolError where the directory cannot be renamed.
     """
-    kept = next(
-        path
-        for number in count(1)
-        if not (
-            path := directory.with_name(recording.attempt_name(directory.name, number))
-        ).exists()
-    )
+    names = (recording.attempt_name(directory.name, number) for number in count(1))
+    kept = next(path for name in names if not (path := directory.with_name(name)).exists())
     try:
         directory.rename(kept)
     except OSError as error:

@@ -116,13 +116,16 @@ class PlannedHeat(BaseModel):
     why_not: str | None
 
 
+@dataclass(frozen=True)
 class Heaters:
-    """The heaters of a protocol's runs on a real machine."""
+    """The heaters of a protocol's runs on a real machine.
 
-    def __init__(self, protocol: Protocol, ask: Ask) -> None:
-        """`ask` puts a question to the person at the terminal, where there is one."""
-        self._protocol = protocol
-        self._ask = ask
+    Attributes:
+        ask: puts a question to the person at the terminal, where there is one.
+    """
+
+    protocol: Protocol
+    ask: Ask
 
     def of_run(self, conditions: Conditions, directory: Path) -> list[HeatSource]:
         """Return what heats a run that is recorded into `directory`; nothing is started.
@@ -130,34 +133,32 @@ class Heaters:
         Raises UsageError where it cannot be commanded here.
         """
         found = []
-        for number, heat in enumerate(heats_on(self._protocol, conditions), 1):
+        for number, heat in enumerate(heats_on(self.protocol, conditions), 1):
             try:
                 made = self._heater(heat, free_path(directory / RAW / f"heat-{number}.log"))
             except errors.UsageError as error:
                 how_hard = "" if heat.command else f" at {words.percent_text(heat.load_pct, 3)}"
                 raise errors.UsageError(
-                    f"{self._protocol.name} asks for {heat.source} heat{how_hard} here: {error}"
+                    f"{self.protocol.name} asks for {heat.source} heat{how_hard} here: {error}"
                 ) from error
             found.append((heat, made))
         return found
 
     def preview(self, conditions: Conditions) -> list[PlannedHeat]:
         """Return what would heat a run, and why not where it cannot be commanded here."""
-        return [
-            PlannedHeat(heat=heat.describe(), why_not=self._why_not(heat))
-            for heat in heats_on(self._protocol, conditions)
-        ]
+        planned = []
+        for heat in heats_on(self.protocol, conditions):
+            why_not = None
+            try:
+                self._heater(heat, Path())
+            except errors.UsageError as error:
+                why_not = str(error)
+            planned.append(PlannedHeat(heat=heat.describe(), why_not=why_not))
+        return planned
 
     def _heater(self, heat: Heat, log: Path) -> Heater:
-        ask = self._ask if is_attended() else None
+        ask = self.ask if is_attended() else None
         return heater(heat.source, heat.load_pct, heat.command, log, ask)
-
-    def _why_not(self, heat: Heat) -> str | None:
-        try:
-            self._heater(heat, Path())
-        except errors.UsageError as error:
-            return str(error)
-        return None
 
 
 @dataclass
@@ -209,7 +210,10 @@ class Heating:
 
         Raises ToolError during the warm-up: nothing has been measured yet.
         """
-        for source, why in self._ended():
+        for source in self._sources:
+            why = None if source.start_s is None else source.heater.why_ended()
+            if why is None:
+                continue
             if self._is_warming_up:
                 raise errors.ToolError(
                     f"the {source.name} heat ended before it had warmed up: {why}"
@@ -282,11 +286,6 @@ class Heating:
             "warning",
             f"the warm-up was not steady within {words.duration_text(waited_s)}: {seen} at its end",
         )
-
-    def _ended(self) -> Iterator[tuple[_Source, str]]:
-        for source in self._sources:
-            if source.start_s is not None and (why := source.heater.why_ended()) is not None:
-                yield source, why
 
     def _end(self) -> None:
         """End all sources, whatever becomes of one; raises what the first could not."""

@@ -374,7 +374,10 @@ def _lines_of(run: RunView, bars: str) -> list[output.Text]:
     lines = [where, *([run.because] if run.because else [])]
     readings = run.describe_readings()
     if readings:
-        lines.append(f"{readings}  {_sparkline(list(run.history), bars)}")
+        history = list(run.history)
+        top = max(history, default=0.0)
+        shares = (8 * value / top for value in history if top > 0)
+        lines.append(f"{readings}  {''.join(bars[min(7, int(share))] for share in shares)}")
     return [output.Text(line, overflow="ellipsis", no_wrap=True) for line in lines]
 
 
@@ -415,10 +418,3 @@ def make_view(plans: list[RunPlan], title: str) -> SessionView:
     # a terminal that cannot move its cursor would get nothing but the end
     redraws = console.is_terminal and not console.is_dumb_terminal
     return LiveView(plans, title, console) if redraws else PlainView(plans, title)
-
-
-def _sparkline(values: list[float], bars: str) -> str:
-    top = max(values, default=0.0)
-    if top <= 0:
-        return ""
-    return "".join(bars[min(7, int(8 * value / top))] for value in values)

@@ -166,7 +166,14 @@ class Recorder:
                 protocol=side.protocol,
                 conditions=side.conditions,
                 drive=asdict(target.identity),
-                host=_host_facts(),
+                host={
+                    "system": platform.system(),
+                    "release": platform.release(),
+                    "machine": platform.machine(),
+                    "cpus": psutil.cpu_count(),
+                    "memory_bytes": psutil.virtual_memory().total,
+                    "python": platform.python_version(),
+                },
                 tools={"heatsoak": heatsoak.__version__},
                 load=target.describe(),
                 sensors=sensors,
@@ -348,15 +355,3 @@ def _critical_limit(sensors: list[Sensor]) -> float | None:
     stated = [one.info.thresholds for one in sensors if COMPOSITE in one.info.columns]
     limits_c = [limits["critical_c"] for limits in stated if limits.get("critical_c", 0) > 0]
     return limits_c[-1] if limits_c else None
-
-
-def _host_facts() -> dict[str, Any]:
-    """Return what a recording says of the machine."""
-    return {
-        "system": platform.system(),
-        "release": platform.release(),
-        "machine": platform.machine(),
-        "cpus": psutil.cpu_count(),
-        "memory_bytes": psutil.virtual_memory().total,
-        "python": platform.python_version(),
-    }

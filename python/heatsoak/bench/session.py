@@ -380,7 +380,7 @@ class Session:
 
         def make(run: PlannedRun) -> list[Recording]:
             seen = view.begin_run(plans[run.name], run.name)
-            fleet.stop_with(seen)
+            seen.stop = fleet.stop
             try:
                 own = directory / run.name
                 with self.claimed(run, own, seen) as conductor:

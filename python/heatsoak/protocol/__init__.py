@@ -5,7 +5,6 @@
 
 from heatsoak.protocol.conditions import (
     REPETITIONS,
-    ConditionKind,
     Conditions,
     Label,
     cools_better,
@@ -28,7 +27,6 @@ from heatsoak.protocol.steps import (
     Replay,
     Role,
     SingleStep,
-    Spare,
     WorkloadStep,
 )
 from heatsoak.protocol.workload import Load, Workload, rw_of
@@ -39,7 +37,6 @@ __all__ = [
     "RATES",
     "REPETITIONS",
     "ROLES",
-    "ConditionKind",
     "Conditions",
     "Copy",
     "Heat",
@@ -59,7 +56,6 @@ __all__ = [
     "Rounds",
     "ScoreRule",
     "SingleStep",
-    "Spare",
     "Step",
     "Workload",
     "WorkloadStep",

@@ -8,7 +8,6 @@ from heatsoak.target.base import (
     Note,
     NumberedBatch,
     Recorded,
-    RecordingClock,
     Target,
 )
 from heatsoak.target.device import DeviceInfo
@@ -24,7 +23,6 @@ __all__ = [
     "NumberedBatch",
     "Place",
     "Recorded",
-    "RecordingClock",
     "Target",
     "parse_place",
 ]

@@ -189,8 +189,9 @@ class DirectoryTarget(FioTarget):
 
     def place(self) -> FioPlace:
         """Return what fio loads."""
+        path = self._fio_path().replace("\\", "\\\\").replace(":", "\\:")  # as fio has them escaped
         return FioPlace(
-            (f"--filename={escaped(self._fio_path())}", "--allow_file_create=0"),
+            (f"--filename={path}", "--allow_file_create=0"),
             self.size_bytes,
             self.fio.engine(),
             self._direct,
@@ -438,17 +439,15 @@ def _page_cache_note(path: Path) -> base.Note:
     )
 
 
-def escaped(path: str) -> str:
-    """Return a path escaped for fio's filename option."""
-    return path.replace("\\", "\\\\").replace(":", "\\:")
-
-
 def _identity(place: Path, size: int, details: dict[str, Any], roots: Roots) -> base.Identity:
     """Return the identity of a file at or in `place`, with its drive if known."""
     info = None
     with suppress(errors.UsageError):
         info = drive_behind(place, roots)
     drive = {} if info is None else info.details()
+    mount = sysfs.mount_of(place.resolve(), roots)
+    mounted = {} if mount is None else {"file_system": mount.kind, "mounted": mount.source}
+    number = {"device_number": sysfs.number_of(place.stat().st_dev)}
     return base.Identity(
         kind="file",
         path=str(place),
@@ -456,12 +455,5 @@ def _identity(place: Path, size: int, details: dict[str, Any], roots: Roots) -> 
         serial=info.serial if info is not None else None,
         size_bytes=size,
         simulated=False,
-        details={**drive, **_mounted(place, roots), **details},
+        details={**drive, **number, **mounted, **details},
     )
-
-
-def _mounted(path: Path, roots: Roots) -> dict[str, Any]:
-    """Return file system and device of a path, as far as known."""
-    mount = sysfs.mount_of(path.resolve(), roots)
-    known = {} if mount is None else {"file_system": mount.kind, "mounted": mount.source}
-    return {"device_number": sysfs.number_of(path.stat().st_dev), **known}

@@ -177,7 +177,8 @@ class Lane:
     def see(self, document: dict[str, Any]) -> dict[str, Any]:
         """Keep fio's newest document; return this lane's part of it."""
         if self.job is not None and isinstance(document.get("jobs"), list):
-            own = [job for job in document["jobs"] if _name_of(job) == self.job]
+            jobs = [job for job in document["jobs"] if isinstance(job, dict)]
+            own = [job for job in jobs if job.get("jobname") == self.job]
             document = {**document, "jobs": own}
         self._document = document
         return document
@@ -288,11 +289,6 @@ def _spread(row: dict[str, float | None], seconds: float) -> None:
 def _is_early(status: fio.FioStatus) -> bool:
     """Whether a status came so soon after the start of its load that it is not an interval."""
     return status.runtime_ms < _EARLY_MS
-
-
-def _name_of(job: Any) -> str | None:
-    name = job.get("jobname") if isinstance(job, dict) else None
-    return name if isinstance(name, str) else None
 
 
 class _End:

@@ -205,7 +205,9 @@ class FioProcess(Closing):
 
     def complaint(self) -> str:
         """Return the most informative line of fio's standard error, or an empty string."""
-        lines = _lines(self._stderr)
+        # fio writes through the same open file: reading must not move its position
+        text = os.pread(self._stderr.fileno(), 1_000_000, 0).decode("utf-8", "replace")
+        lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
         telling = [line for line in lines if "error" in line.lower() or "fail" in line.lower()]
         return (telling or lines or [""])[-1][:300]
 
@@ -221,9 +223,3 @@ class FioProcess(Closing):
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
-
-
-def _lines(stream: IO[bytes]) -> list[str]:
-    # fio writes through the same open file: reading must not move its position
-    text = os.pread(stream.fileno(), 1_000_000, 0).decode("utf-8", "replace")
-    return [" ".join(line.split()) for line in text.splitlines() if line.strip()]

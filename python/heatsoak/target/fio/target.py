@@ -359,14 +359,12 @@ class FioPair(base.Drives):
         source, destination = self._both
         source.fio.require(_OLDEST_FIO, " to copy")
         yield from base.numbered(1, destination.ready(step.name))
-        try:
-            yield from self._copy(step)
-        finally:
-            destination.look()
-
-    def _copy(self, step: protocol.Copy) -> Iterator[base.NumberedBatch]:
-        source, destination = self._both
-        line = self._command_line(step)
+        line = measured(source.fio.path)
+        looks_us = max(round(_LOOKS_US_PER_MIB * step.bs / (1 << 20)), _MIN_LOOKS_US)
+        for target, half, role in zip(self._both, step.halves(), protocol.ROLES, strict=True):
+            seed = seed_of(step.name, role)
+            line += job(role, half, target.place(), seed, grouped=False)
+            line += ["--flow_id=1", "--flow=1", f"--flow_sleep={looks_us}"]
         for number in range(2):
             data = {"step": step.name, "command": line}
             yield number, base.Note("info", f"fio: {shlex.join(line)}", data)
@@ -375,13 +373,7 @@ class FioPair(base.Drives):
             for target, half, role in zip(self._both, step.halves(), protocol.ROLES, strict=True)
         ]
         kept = [*source.kept_fds(), *destination.kept_fds()]
-        yield from FioWatch(*lanes).batches(line, kept)
-
-    def _command_line(self, step: protocol.Copy) -> list[str]:
-        line = measured(self._both[0].fio.path)
-        looks_us = max(round(_LOOKS_US_PER_MIB * step.bs / (1 << 20)), _MIN_LOOKS_US)
-        for target, half, role in zip(self._both, step.halves(), protocol.ROLES, strict=True):
-            seed = seed_of(step.name, role)
-            line += job(role, half, target.place(), seed, grouped=False)
-            line += ["--flow_id=1", "--flow=1", f"--flow_sleep={looks_us}"]
-        return line
+        try:
+            yield from FioWatch(*lanes).batches(line, kept)
+        finally:
+            destination.look()
