@@ -152,7 +152,9 @@ class Conductor:
         step = turn.step
         decision = self.prober.decide(step)
         if decision is not None and not decision.is_taken:
-            self._skip(turn, decision.reason)
+            data = {"index": turn.index, "step_kind": step.kind}
+            self.recorders[0].event("step-skipped", step.name, decision.reason, data)
+            self.observer.on_skip(turn.index, step, decision.reason)
         elif step.kind == "rounds":
             if self.past is not None and self.past.has_begun(turn.index):
                 start_s = self._now_s() - self.past.kept_s(turn.index)
@@ -307,11 +309,6 @@ class Conductor:
         if decision is not None:
             self.observer.on_probe(turn.step, decision.reason)
 
-    def _skip(self, turn: Turn, reason: str) -> None:
-        data = {"index": turn.index, "step_kind": turn.step.kind}
-        self.recorders[0].event("step-skipped", turn.step.name, reason, data)
-        self.observer.on_skip(turn.index, turn.step, reason)
-
     def _use(self, step: Purge) -> None:
         """Leave what is beyond a purge's capacity unused from here on."""
         self._consume(self.drives.alone(0, self.drives.targets[0].use(step.capacity)))
@@ -320,8 +317,17 @@ class Conductor:
         readings = [recorder.latest for recorder in self.recorders]
         self._wait(step.duration_s, lambda: all(_is_cool(step, latest) for latest in readings))
         for recorder in self.recorders:
-            if (text := _not_cool(step, recorder.latest)) is not None:
-                recorder.note("warning", text)
+            if step.until_temp_c is None or _is_cool(step, recorder.latest):
+                continue
+            temp_c = recorder.latest.drive_temp_c()
+            seen = (
+                "no temperature can be read" if temp_c is None else f"it is at {temp_text(temp_c)}"
+            )
+            recorder.note(
+                "warning",
+                f"the pause was meant to reach {temp_text(step.until_temp_c)}, but did not within "
+                f"{duration_text(step.duration_s)}: {seen}",
+            )
 
     def _wait(self, duration_s: float, until: Callable[[], bool]) -> None:
         for recorder in self.recorders:
@@ -415,15 +421,3 @@ def _is_cool(step: Pause, latest: Latest) -> bool:
     """Whether the drive is as cool as the pause waits for; False where it waits for none."""
     temp_c = latest.drive_temp_c()
     return step.until_temp_c is not None and temp_c is not None and temp_c <= step.until_temp_c
-
-
-def _not_cool(step: Pause, latest: Latest) -> str | None:
-    """Return what to say of a pause that is over and left the drive too warm."""
-    if step.until_temp_c is None or _is_cool(step, latest):
-        return None
-    temp_c = latest.drive_temp_c()
-    seen = "no temperature can be read" if temp_c is None else f"it is at {temp_text(temp_c)}"
-    return (
-        f"the pause was meant to reach {temp_text(step.until_temp_c)}, but did not within "
-        f"{duration_text(step.duration_s)}: {seen}"
-    )

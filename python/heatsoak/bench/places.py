@@ -6,7 +6,7 @@ That is its sensors, and what is set on a real drive for one run, or was left se
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -227,20 +227,21 @@ _LOOK_S = 2.0
 _TELL_S = 60.0
 
 
-def require_thresholds(place: Place, wanted: hctm.Thresholds, roots: Roots) -> None:
-    """Raise UsageError where `place` has no drive that could have thresholds; none is asked."""
+def require_thresholds(
+    place: Place, wanted: hctm.Thresholds, roots: Roots, *, asks: bool = False
+) -> None:
+    """Raise UsageError where `place` has no drive that could have thresholds.
+
+    With `asks`, a real drive is asked whether it can be given these.
+    """
     if not wanted.is_asked:
         return
     if place.rated is not None:
         simulated.with_thresholds(place.rated, wanted)
+    elif asks:
+        hctm.check(_drive(place, roots), wanted, roots)
     else:
         hctm.controllers(_drive(place, roots), roots)
-
-
-def check_thresholds(place: Place, wanted: hctm.Thresholds, roots: Roots) -> None:
-    """Raise UsageError where the drive of `place` cannot be given the thresholds; it is asked."""
-    if wanted.is_asked and not place.is_simulated:
-        hctm.check(_drive(place, roots), wanted, roots)
 
 
 @contextmanager
@@ -250,19 +251,15 @@ def settings_for_run(place: Place, wanted: hctm.Thresholds, roots: Roots) -> Ite
     That includes what a killed run has left set on the drive, where it still is.
     """
     if place.rated is not None:
-        yield (
-            [simulated.thresholds_note(simulated.with_thresholds(place.rated, wanted))]
-            if wanted.is_asked
-            else []
-        )
+        asked = [simulated.with_thresholds(place.rated, wanted)] if wanted.is_asked else []
+        yield [simulated.thresholds_note(drive) for drive in asked]
         return
     info = place.device_info(roots)
     notes = [] if info is None or info.serial is None else hctm.left(info.serial)
-    if not wanted.is_asked:
+    with ExitStack() as stack:
+        if wanted.is_asked:
+            notes += stack.enter_context(hctm.held(_drive(place, roots), wanted, roots))
         yield notes
-        return
-    with hctm.held(_drive(place, roots), wanted, roots) as set_now:
-        yield notes + set_now
 
 
 def _drive(place: Place, roots: Roots) -> DeviceInfo:

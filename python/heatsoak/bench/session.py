@@ -18,7 +18,6 @@ from heatsoak.bench.conductor import Conductor
 from heatsoak.bench.fleet import WORKERS, Fleet
 from heatsoak.bench.heating import Heaters, HeatSource
 from heatsoak.bench.places import (
-    check_thresholds,
     plan_of,
     plans_of,
     require_thresholds,
@@ -36,7 +35,7 @@ from heatsoak.protocol import Conditions, Protocol
 from heatsoak.recording import META, Recording
 from heatsoak.recording.meta import RAW
 from heatsoak.sensor import Roots, hwmon
-from heatsoak.target import Note, Place, Target, hctm
+from heatsoak.target import Note, Place, hctm
 from heatsoak.target.lock import drives_held
 from heatsoak.target.place import drive_at, drives_of, found_again
 
@@ -57,16 +56,6 @@ class DriveOptions:
     power_sensor: str | None = None
     sensors: Path | None = None
     thresholds: hctm.Thresholds = field(default_factory=hctm.Thresholds)
-
-    @property
-    def given(self) -> list[str]:
-        """The command line's names of what was asked for."""
-        options = {
-            "--power-sensor": self.power_sensor is not None,
-            "--sensors": self.sensors is not None,
-            hctm.OPTIONS: self.thresholds.is_asked,
-        }
-        return [name for name, is_given in options.items() if is_given]
 
 
 def plan_session(
@@ -100,7 +89,13 @@ def plan_session(
             before_reading=wait,
             warn=warn,
         )
-        for option in [*options.given, *(key for key in hctm.SETTINGS if key in run.conditions)]:
+        of_one_drive = {
+            "--power-sensor": options.power_sensor is not None,
+            "--sensors": options.sensors is not None,
+            hctm.OPTIONS: options.thresholds.is_asked,
+            **{key: key in run.conditions for key in hctm.SETTINGS},
+        }
+        for option in (name for name, is_given in of_one_drive.items() if is_given):
             raise errors.UsageError(f"{option}: applies to one drive, but a copy has two")
         _check_erase(place, erase_id)
         return Session(place, protocol, [run], options)
@@ -257,7 +252,7 @@ class Session:
                 writing.require_new(directory, ", or continue what was started there with --resume")
             if todo:
                 for wanted in {self.options.thresholds.in_run(run.conditions) for run in todo}:
-                    check_thresholds(self.place, wanted, self.roots)
+                    require_thresholds(self.place, wanted, self.roots, asks=True)
             when_held()
             plans = {run.name: plan_of(run, self.roots) for run in todo}
             title = self.protocol.title or self.protocol.name
@@ -286,7 +281,19 @@ class Session:
         started = _started(run, directory)
         past = None if run.is_copy or started[0] is None else Past(started[0])
         with ExitStack() as stack:
-            targets = self._targets(run, directory, past, stack)
+            targets = []
+            for part in run.parts:
+                target = part.place.target(
+                    part.protocol,
+                    erase_id=part.erase_id,
+                    roots=self.roots,
+                    raw_dir=part.directory(directory) / RAW,
+                    start_s=0.0 if past is None else past.start_s,
+                    file_bytes=None if past is None else past.file_bytes,
+                    thresholds=self.options.thresholds.in_run(run.conditions),
+                )
+                stack.callback(target.close)
+                targets.append(target)
             for part, target, begun in zip(run.parts, targets, started, strict=True):
                 if past is not None:
                     past.require_same(part.protocol, part.conditions, target.identity)
@@ -310,25 +317,6 @@ class Session:
             yield Conductor(
                 run.turns, drives_of(targets), sides, observer, past, self.protocol.notes
             )
-
-    def _targets(
-        self, run: PlannedRun, directory: Path, past: Past | None, stack: ExitStack
-    ) -> list[Target]:
-        """What a run loads, not yet open; `stack` closes it."""
-        targets = []
-        for part in run.parts:
-            target = part.place.target(
-                part.protocol,
-                erase_id=part.erase_id,
-                roots=self.roots,
-                raw_dir=part.directory(directory) / RAW,
-                start_s=0.0 if past is None else past.start_s,
-                file_bytes=None if past is None else past.file_bytes,
-                thresholds=self.options.thresholds.in_run(run.conditions),
-            )
-            stack.callback(target.close)
-            targets.append(target)
-        return targets
 
     def _side(
         self, part: DrivePart, directory: Path, opened: Sequence[Note], stack: ExitStack

@@ -248,31 +248,25 @@ class Drives:
 _ALIGNMENT = 1 << 20
 
 
-def used_bytes(capacity: Size, whole_bytes: int) -> int:
-    """Return how many of a target's `whole_bytes` are used, in whole MiB.
+def limited(capacity: Size, whole_bytes: int) -> tuple[int, Note]:
+    """Return how many of a target's `whole_bytes` are used, in whole MiB, and the note on that.
 
     Raises UsageError if that is nothing, or more than the target has.
     """
-    wanted = capacity.of(whole_bytes)
-    if wanted > whole_bytes:
+    used = capacity.of(whole_bytes)
+    if used > whole_bytes:
         raise UsageError(
-            f"capacity is {size_text(wanted)}, but the target has {size_text(whole_bytes)}"
+            f"capacity is {size_text(used)}, but the target has {size_text(whole_bytes)}"
         )
-    if wanted == whole_bytes:
-        return whole_bytes
-    used = wanted - wanted % _ALIGNMENT
+    if used < whole_bytes:
+        used -= used % _ALIGNMENT
     if used <= 0:
         raise UsageError(f"capacity is {capacity} of {size_text(whole_bytes)}: less than 1 MiB")
-    return used
-
-
-def spare_note(used: int, whole_bytes: int) -> Note:
-    """Return the note for the recording."""
     spare = whole_bytes - used
-    share = 100 * spare / whole_bytes
-    return Note(
+    note = Note(
         "info",
         f"only {size_text(used)} are used from here on; the rest, {size_text(spare)} "
-        f"({percent_text(share, 3)}), is left unwritten, as more spare area",
+        f"({percent_text(100 * spare / whole_bytes, 3)}), is left unwritten, as more spare area",
         {"capacity_bytes": used, "spare_bytes": spare},
     )
+    return used, note

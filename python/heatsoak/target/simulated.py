@@ -268,16 +268,12 @@ class SimulatedTarget:
 
     def use(self, capacity: Size) -> Iterator[base.Batch]:
         """Leave everything beyond `capacity` unwritten, so that the drive uses it as spare area."""
-        self._used_bytes = base.used_bytes(capacity, self.core.user_bytes)
-        yield base.spare_note(self._used_bytes, self.core.user_bytes)
+        self._used_bytes, note = base.limited(capacity, self.core.user_bytes)
+        yield note
 
     def close(self) -> None:
         """Abort the current load."""
         self.core.end()
-
-    def truth(self) -> dict[str, float]:
-        """Return what only a simulator knows: node temperatures, the governor's onset, energies."""
-        return self.core.truth()
 
     def _load(self, columns: Iterator[Columns]) -> Iterator[base.Batch]:
         yield from self._framed(columns)
@@ -370,6 +366,10 @@ def make_core(drive: catalog.Drive, enclosure: catalog.Enclosure, seed: int = 0)
         raise UsageError(f"{drive.id} in {enclosure.id}: {error}") from error
 
 
+#: What the simulator takes of a workload under the same name.
+_AS_IT_IS = {"rw", "rwmixread", "bs", "iodepth", "numjobs", "runtime_s", "rate", "rate_iops"}
+
+
 def workloads_json(
     step: protocol.WorkloadStep, user_bytes: int, lasts_s: float | None = None
 ) -> str:
@@ -378,24 +378,22 @@ def workloads_json(
     They go on for `lasts_s`, or to their own end.
     """
     of_time = {} if lasts_s is None else {"io_bytes": None, "runtime_s": lasts_s}
-    return json.dumps([_plain(workload, user_bytes) | of_time for workload in step.workloads])
-
-
-#: What the simulator takes of a workload under the same name.
-_AS_IT_IS = {"rw", "rwmixread", "bs", "iodepth", "numjobs", "runtime_s", "rate", "rate_iops"}
-
-
-def _plain(workload: protocol.Workload, user_bytes: int) -> dict[str, Any]:
-    offset = workload.offset.of(user_bytes)
-    span = workload.span.of(user_bytes)
-    if workload.span.percent is not None:
-        span = min(span, user_bytes - offset)
-    return {
-        **workload.model_dump(include=_AS_IT_IS),
-        "span_bytes": span,
-        "offset_bytes": offset,
-        "io_bytes": workload.transfer_bytes(user_bytes, span),
-    }
+    made = []
+    for workload in step.workloads:
+        offset = workload.offset.of(user_bytes)
+        span = workload.span.of(user_bytes)
+        if workload.span.percent is not None:
+            span = min(span, user_bytes - offset)
+        made.append(
+            {
+                **workload.model_dump(include=_AS_IT_IS),
+                "span_bytes": span,
+                "offset_bytes": offset,
+                "io_bytes": workload.transfer_bytes(user_bytes, span),
+                **of_time,
+            }
+        )
+    return json.dumps(made)
 
 
 class SimulatedPair(base.Drives):

@@ -142,9 +142,8 @@ class FioTarget(ABC):
 
     def use(self, capacity: Size) -> Iterator[base.Batch]:
         """Limit steps to the first `capacity` of the target, until it is purged again."""
-        whole_bytes = self.identity.size_bytes
-        used = base.used_bytes(capacity, whole_bytes)
-        yield base.spare_note(used, whole_bytes)
+        used, note = base.limited(capacity, self.identity.size_bytes)
+        yield note
         self._used_bytes = used
 
     @property

@@ -10,7 +10,7 @@ from heatsoak.errors import ToolError
 from heatsoak.output import printable
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
-from heatsoak.tools import search_path, which
+from heatsoak.tools import ran, which
 from heatsoak.words import duration_text
 
 #: What a container must be given so that the guard can see who uses a drive.
@@ -131,20 +131,6 @@ def run_tool(fd: int, name: str, *options: str) -> tuple[int, str, str]:
 def run_on(
     fd: int, tool: str, *options: str, timeout_s: float | None = None
 ) -> "subprocess.CompletedProcess[str]":
-    """Run the program `tool` on the device behind `fd`; a terminal's Ctrl-C does not reach it.
-
-    Raises OSError if it cannot be run, subprocess.TimeoutExpired, and ToolError like
-    :func:`heatsoak.tools.which`.
-    """
-    return subprocess.run(
-        [tool, *options, f"/proc/self/fd/{fd}"],
-        pass_fds=[fd],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-        timeout=timeout_s,
-        env={"PATH": search_path(), "LC_ALL": "C"},
-        check=False,
-    )
+    """Run the program `tool` on the device behind `fd`; raises as :func:`heatsoak.tools.ran`."""
+    words = [tool, *options, f"/proc/self/fd/{fd}"]
+    return ran(words, timeout_s=timeout_s, keep_fds=[fd], apart=True)
