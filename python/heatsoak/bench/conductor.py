@@ -206,7 +206,7 @@ class Conductor:
             for part in turn.parts:
                 if part is not None:
                     self._relive(part, taken)
-        self.observer.on_kept(turn.index, step)
+        self.observer.on_skip(turn.index, step, None)
         return True
 
     def _relive(self, step: SingleStep, taken: TakenStep) -> None:

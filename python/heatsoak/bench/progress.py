@@ -46,11 +46,8 @@ class Observer:
     def on_due(self, names: Collection[str]) -> None:
         """What was seen so far makes probes due: these are taken later."""
 
-    def on_skip(self, index: int, step: Step, reason: str) -> None:
-        """A step is skipped for `reason`."""
-
-    def on_kept(self, index: int, step: Step) -> None:
-        """A step was over before the run was cut, and is not taken again."""
+    def on_skip(self, index: int, step: Step, reason: str | None) -> None:
+        """A step is skipped for `reason`; None for one that was over before the run was cut."""
 
     def on_round(self, step: SingleStep, number: int) -> None:
         """A step of a round begins."""
@@ -148,15 +145,11 @@ class RunView(Observer):
         self.due = names
 
     @override
-    def on_skip(self, index: int, step: Step, reason: str) -> None:
-        self.on_kept(index, step)
-        if self.view.is_single:
-            self.view.show_line(f"skipped {step.name}: {reason}", "dim")
-
-    @override
-    def on_kept(self, index: int, step: Step) -> None:
+    def on_skip(self, index: int, step: Step, reason: str | None) -> None:
         self.inner = None
         self.started, self.step, self.because = index + 1, None, ""
+        if reason is not None and self.view.is_single:
+            self.view.show_line(f"skipped {step.name}: {reason}", "dim")
 
     @override
     def on_progress(self, t_s: float, latest: Latest) -> None:

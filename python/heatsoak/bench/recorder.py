@@ -270,12 +270,12 @@ class Recorder:
         if self.unwritten is not None:
             raise self.unwritten
         for seen in () if self._interruptions is None else self._interruptions.look():
-            if seen.slept_s and self.step_name is not None:
+            if "slept_s" in seen.data and self.step_name is not None:
                 raise ToolError(
                     f"{seen.text} in step '{self.step_name}', and the drive cooled meanwhile: the "
                     "step has to be repeated"
                 )
-            self.note("warning", seen.text, seen.data)
+            self.note(seen.level, seen.text, seen.data)
 
     def check(self) -> None:
         """Look, and raise ToolError also where the drive is at its critical limit."""

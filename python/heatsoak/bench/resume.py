@@ -318,13 +318,16 @@ def reopen(recording: Recording, since: int | None) -> tuple[Recording, int]:
     attempts = [int(match[2]) for name in names if (match := ATTEMPT.fullmatch(name))]
     attempt = 1 + max(attempts, default=0)
     tail = [] if since is None else events[since:]
-    kept = events[: len(events) - len(tail)]
     with writing.reporting_write_errors(recording.path):
         with writing.Directory(recording.path) as place, ExitStack() as replaced:
             if tail:
                 events_file = replaced.enter_context(place.writing(EVENTS))
-                for event in [*kept, *_renamed(tail, attempt)]:
-                    line = event.model_dump_json(exclude_defaults=True)
+                for at, event in enumerate(events):
+                    step = event.step
+                    if step is not None and at >= len(events) - len(tail) and not is_attempt(step):
+                        step = attempt_name(step, attempt)
+                    renamed = event.model_copy(update={"step": step})
+                    line = renamed.model_dump_json(exclude_defaults=True)
                     events_file.write(line.encode() + b"\n")
             journal = replaced.enter_context(place.writing(JOURNAL))
             _write_samples(recording, tail, attempt, journal)
@@ -346,12 +349,3 @@ def _write_samples(
         renamed = pl.format(f"{{}}~{attempt}", pl.col("step"))
         frame = frame.with_columns(step=pl.when(is_of_tail).then(renamed).otherwise("step"))
     frame.sink_ndjson(journal)
-
-
-def _renamed(events: list[Event], attempt: int) -> list[Event]:
-    return [
-        event
-        if event.step is None or is_attempt(event.step)
-        else event.model_copy(update={"step": attempt_name(event.step, attempt)})
-        for event in events
-    ]

@@ -171,6 +171,7 @@ def _check_options(place: Place, options: DriveOptions, roots: Roots) -> None:
             sensor.close()
 
 
+@dataclass
 class Session:
     """Planned runs of one protocol, each in its own conditions; see :func:`plan_session`.
 
@@ -178,22 +179,16 @@ class Session:
         axes_by_hand: the axes of the matrix that only hands can change between runs.
     """
 
-    def __init__(
-        self,
-        place: Place,
-        protocol: Protocol,
-        runs: list[PlannedRun],
-        options: DriveOptions,
-        axes_by_hand: Sequence[str] = (),
-    ) -> None:
-        self.place = place
-        self.protocol = protocol
-        self.runs = runs
-        self.options = options
-        self.roots = Roots()
-        self.axes_by_hand = axes_by_hand
-        self.heaters = Heaters(protocol, self._ask)
-        self._held_back: Callable[[], AbstractContextManager[None]] = nullcontext
+    place: Place
+    protocol: Protocol
+    runs: list[PlannedRun]
+    options: DriveOptions
+    axes_by_hand: Sequence[str] = ()
+    roots: Roots = field(default_factory=Roots)
+    _held_back: Callable[[], AbstractContextManager[None]] = nullcontext
+
+    def __post_init__(self) -> None:
+        self.heaters = Heaters(self.protocol, self._ask)
 
     def _ask(self, wanted: str) -> None:
         """Ask whoever is at the terminal, with what is shown of a run held back meanwhile."""

@@ -13,10 +13,10 @@ from heatsoak.protocol.conditions import (
     label_text,
 )
 from heatsoak.protocol.model import RATES, Heat, Matrix, Observation, Observed, Protocol, ScoreRule
-from heatsoak.protocol.rounds import MIN_STEADY_ROUNDS, Rounds, Step
 from heatsoak.protocol.source import apply_settings, bundled, load, read_labels, scaled
 from heatsoak.protocol.steps import (
     FILL,
+    MIN_STEADY_ROUNDS,
     ROLES,
     Copy,
     LoadStep,
@@ -26,7 +26,9 @@ from heatsoak.protocol.steps import (
     PurgeMethod,
     Replay,
     Role,
+    Rounds,
     SingleStep,
+    Step,
     WorkloadStep,
 )
 from heatsoak.protocol.workload import Load, Workload, rw_of

@@ -13,12 +13,13 @@ from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 from heatsoak.errors import suggestion
 from heatsoak.protocol import workload
 from heatsoak.protocol.conditions import Conditions, Label
-from heatsoak.protocol.rounds import Rounds, Step
 from heatsoak.protocol.steps import (
     Copy,
     LoadStep,
     Purge,
+    Rounds,
     SingleStep,
+    Step,
     as_list,
     few_steps,
     with_kind,

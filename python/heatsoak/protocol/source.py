@@ -15,8 +15,7 @@ from heatsoak.errors import UsageError, suggestion
 from heatsoak.files import require_file
 from heatsoak.protocol import conditions, model
 from heatsoak.protocol.fio_job import parse_job_file
-from heatsoak.protocol.rounds import Rounds, Step
-from heatsoak.protocol.steps import Copy, Pause, Replay, WorkloadStep
+from heatsoak.protocol.steps import Copy, Pause, Replay, Rounds, Step, WorkloadStep
 from heatsoak.protocol.workload import TO_BE_RUN, Workload, settable
 from heatsoak.units import Size
 
