@@ -6,7 +6,7 @@ Only set on request, and restored however a run ends; no other setting of a driv
 import os
 import struct
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -91,6 +91,10 @@ class NvmeController(nvme_admin.NvmeAdmin):
         self.serial, self.number = identity_of(directory)
         super().__init__(roots.dev / self.name, ioctl)
 
+    def failing(self) -> AbstractContextManager[None]:
+        """Turn system errors into ToolError."""
+        return errors.saying(f"{self.name}: TMT1 and TMT2 cannot be read or set")
+
     def limits(self) -> tuple[int, int] | None:
         """Return the lowest and highest threshold in kelvin, 0 if unknown; None without HCTM."""
         attributes, lowest, highest = struct.unpack_from("<HHH", self.identify_controller(), 322)
@@ -137,7 +141,7 @@ def check(
             raise errors.UsageError(
                 f"{directory.name}: TMT1 and TMT2 cannot be set: {error.strerror} (run as root)"
             ) from error
-        with closing(controller), _as_tool_error(controller):
+        with closing(controller), controller.failing():
             target_of(controller, wanted)
 
 
@@ -193,10 +197,8 @@ def held(
     with ExitStack() as stack:
         notes = []
         for directory in controllers(info, roots):
-            try:
+            with errors.saying(f"{directory.name}: cannot be opened"):
                 controller = NvmeController(directory, roots, ioctl)
-            except OSError as error:
-                raise errors.ToolError(f"{directory.name}: cannot be opened: {error}") from error
             stack.callback(controller.close)
             notes.append(stack.enter_context(_held(controller, wanted, state)))
         yield notes
@@ -207,14 +209,14 @@ def _held(controller: NvmeController, wanted: Thresholds, state: Path | None) ->
     path = undo.file_of(controller.serial, controller.number, state)
     another = f"{controller.name}: another run has set its TMT1 and TMT2: wait for that run"
     with undo.taken(path, another) as file:
-        with _as_tool_error(controller):
+        with controller.failing():
             before, after = controller.thermal_management(), target_of(controller, wanted)
         kept = undo.ThresholdsRecord(
             serial=controller.serial, cntlid=controller.number, before_k=before, set_k=after
         )
         mine: Kelvins | None = None  # until it is verified
         try:
-            with uninterrupted(), _as_tool_error(controller):
+            with uninterrupted(), controller.failing():
                 # saved and synced before anything is changed
                 os.pwrite(file, kept.model_dump_json(by_alias=True).encode(), 0)
                 os.fsync(file)
@@ -250,16 +252,6 @@ def _back(
             )
         path.unlink(missing_ok=True)
         return None
-
-
-@contextmanager
-def _as_tool_error(controller: NvmeController) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise errors.ToolError(
-            f"{controller.name}: TMT1 and TMT2 cannot be read or set: {error}"
-        ) from error
 
 
 def _note(controller: NvmeController, before: Kelvins, after: Kelvins) -> Note:

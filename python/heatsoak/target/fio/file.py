@@ -336,11 +336,9 @@ class FileTarget(DirectoryTarget):
             raise errors.UsageError(
                 f"{path}: has {self.identity.size_bytes} bytes, too few to load"
             )
-        try:
+        with errors.saying(f"{path}: cannot be read", errors.UsageError):
             self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             hole = os.lseek(self._fd, 0, os.SEEK_HOLE)
-        except OSError as error:
-            raise errors.UsageError(f"{path}: cannot be read: {error.strerror}") from error
         self._direct = takes_direct(self._fio_path())
         if (note := memory.memory_note(path, self._roots)) is not None:
             yield note
@@ -378,10 +376,8 @@ class _Space:
                 f"{directory}: holds the kernel's device nodes: name a directory on a drive, or a "
                 "drive itself"
             )
-        try:
+        with errors.saying(f"{directory}: cannot be examined", errors.UsageError):
             total, _, self.free = shutil.disk_usage(directory)
-        except OSError as error:
-            raise errors.UsageError(f"{directory}: cannot be examined: {error.strerror}") from error
         self.what, self.is_memory = "the file system", False
         self._count(total, kept_share)
         if kind is None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from heatsoak import tools
-from heatsoak.errors import ToolError
+from heatsoak.errors import ToolError, saying
 from heatsoak.target.base import Closing
 
 #: The oldest supported fio: its documents have bins of the total latency (``lat_percentiles``
@@ -133,7 +133,7 @@ class FioProcess(Closing):
     def __init__(self, command: Sequence[str], keep_fds: Sequence[int], stderr: IO[bytes]) -> None:
         """Start `command`; raises ToolError if that fails."""
         self._stderr = stderr
-        try:
+        with saying("fio cannot be started"):
             self._process = subprocess.Popen(
                 [setpriv(), "--pdeathsig", "KILL", "--", *command],
                 stdin=subprocess.DEVNULL,
@@ -143,8 +143,6 @@ class FioProcess(Closing):
                 process_group=0,
                 env=tools.environment(),
             )
-        except OSError as error:
-            raise ToolError(f"fio cannot be started: {error.strerror}") from error
         assert self._process.stdout is not None
         self._out = self._process.stdout.fileno()
         os.set_blocking(self._out, False)

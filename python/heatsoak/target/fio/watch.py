@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from heatsoak import fio, writing
-from heatsoak.errors import ToolError
+from heatsoak.errors import ToolError, saying
 from heatsoak.target import base
 from heatsoak.target.fio.command import job_name
 from heatsoak.target.fio.lane import Lane, Stalls
@@ -186,10 +186,8 @@ def _stderr_file(raw_dir: Path | None, step: str) -> Iterator[IO[bytes]]:
         with tempfile.TemporaryFile() as file:
             yield file
         return
-    try:
+    with saying(f"{raw_dir}: cannot be written"):
         file = writing.numbered_file(raw_dir / f"{job_name(step)}.stderr")
-    except OSError as error:
-        raise ToolError(f"{raw_dir}: cannot be written: {error.strerror}") from error
     with file:
         try:
             yield file

@@ -35,22 +35,17 @@ Samples = dict[int, tuple[bytes, int | None]]
 
 def _take_samples(claim: Claim) -> Samples:
     """Read samples from the whole drive with direct I/O; raises ToolError if it cannot be read."""
-    try:
+    with errors.saying(f"{claim.path}: cannot be read"):
         fd = os.open(claim.fd_path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
-    except OSError as error:
-        raise errors.ToolError(f"{claim.path}: cannot be read: {error.strerror}") from error
     found: Samples = {}
     try:
         with mmap.mmap(-1, _PIECE_BYTES) as memory:  # aligned, for direct I/O
             for offset in spread(claim.size_bytes, _PIECE_BYTES, _PIECES):
-                content = memory[: os.preadv(fd, [memory], offset)]
+                with errors.saying(f"{claim.path}: cannot be read at byte {offset}"):
+                    content = memory[: os.preadv(fd, [memory], offset)]
                 is_plain = content and content.count(content[0]) == len(content)
                 digest = hashlib.blake2b(content).digest()
                 found[offset] = digest, content[0] if is_plain else None
-    except OSError as error:
-        raise errors.ToolError(
-            f"{claim.path}: cannot be read at byte {offset}: {error.strerror}"
-        ) from error
     finally:
         os.close(fd)
     return found

@@ -8,7 +8,7 @@ locked, so this is only used if the protocol names it. Words and bits are those 
 import re
 from collections.abc import Generator
 
-from heatsoak.errors import ToolError
+from heatsoak.errors import ToolError, saying
 from heatsoak.target import base
 from heatsoak.target.guard import Claim, run_on
 from heatsoak.target.purge.way import NotTakenError, Way
@@ -143,10 +143,8 @@ def _hdparm(claim: Claim, *options: str) -> str:
     tool = which("hdparm")
     if tool is None:
         raise ToolError("hdparm is missing (apt-get install hdparm)")
-    try:
+    with saying("hdparm cannot be run"):
         done = run_on(claim.fd, tool, *options)
-    except OSError as error:
-        raise ToolError(f"hdparm cannot be run: {error.strerror}") from error
     if done.returncode != 0:
         said = " ".join((done.stderr or done.stdout).split())
         raise ToolError(f"{claim.path}: hdparm failed (exit code {done.returncode}): {said}")

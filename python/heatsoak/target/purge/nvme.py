@@ -8,9 +8,9 @@ import struct
 import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from functools import partial
 
-from heatsoak import words
-from heatsoak.errors import HeatsoakError, ToolError
+from heatsoak import errors, words
 from heatsoak.protocol import PurgeMethod
 from heatsoak.sensor import nvme_admin, sysfs
 from heatsoak.sensor.base import Roots
@@ -59,7 +59,7 @@ def look(fd: int, ioctl: nvme_admin.Ioctl | None = None) -> Namespace:
     """Return the namespace behind a descriptor; raises OSError, ToolError."""
     nsid = (ioctl or nvme_admin.kernel_ioctl())(fd, _GET_NSID, bytearray(4))
     if nsid <= 0:
-        raise ToolError("the kernel does not say which namespace it is")
+        raise errors.ToolError("the kernel does not say which namespace it is")
 
     def identify(structure: int, of: int = 0) -> bytes:
         length = nvme_admin.IDENTIFY_SIZE
@@ -111,7 +111,7 @@ def ways(claim: Claim, ioctl: nvme_admin.Ioctl | None = None) -> list[Way]:
     else:
         try:
             before = look(claim.fd, ioctl)
-        except (OSError, HeatsoakError) as error:
+        except (OSError, errors.HeatsoakError) as error:
             unknown = f"the drive's features cannot be read ({error})"
 
     def way(method: PurgeMethod, why_not: Callable[[Namespace], str | None], run: _Run) -> Way:
@@ -136,6 +136,18 @@ def _others(namespace: Namespace) -> str:
         return "may be others"
     numbers = words.listed([str(number) for number in namespace.others])
     return f"{'is namespace' if len(namespace.others) == 1 else 'are namespaces'} {numbers} as well"
+
+
+def _send(
+    claim: Claim, what: str, opcode: int, ioctl: nvme_admin.Ioctl | None, **fields: int
+) -> None:
+    """Send a command that erases; raises NotTakenError if the drive rejects it, else ToolError."""
+    claim.recheck()
+    with errors.saying(f"{claim.path}: the {what} failed"):
+        try:
+            nvme_admin.submit(claim.fd, opcode, **fields, ioctl=ioctl)
+        except nvme_admin.NvmeStatusError as error:
+            raise NotTakenError(f"the drive rejected the {what} ({error})") from error
 
 
 # --- format --------------------------------------------------------------------------------------
@@ -164,26 +176,12 @@ def _format(
         "has finished; after a power cut, its contents are undefined until it is purged again",
     )
 
-    def command() -> None:
-        claim.recheck()
-        nvme_admin.submit(
-            claim.fd,
-            _FORMAT,
-            nsid=now.nsid,
-            cdw10=now.layout | _ERASE_USER_DATA,
-            timeout_ms=_TIMEOUT_MS,
-            ioctl=ioctl,
-        )
-
-    try:
-        yield from base.waiting_for(command)
-    except nvme_admin.NvmeStatusError as error:
-        raise NotTakenError(f"the drive rejected the format ({error})") from error
-    except OSError as error:
-        raise ToolError(f"{claim.path}: formatting failed: {error.strerror}") from error
+    layout = now.layout | _ERASE_USER_DATA
+    send = partial(_send, claim, "format", _FORMAT, ioctl)
+    yield from base.waiting_for(lambda: send(nsid=now.nsid, cdw10=layout, timeout_ms=_TIMEOUT_MS))
     after = look(claim.fd, ioctl)
     if (after.layout, after.blocks) != (now.layout, now.blocks):
-        raise ToolError(
+        raise errors.ToolError(
             f"{claim.path}: has {after.blocks} blocks of format {after.layout:#x} after it was "
             f"formatted, but had {now.blocks} of {now.layout:#x} before"
         )
@@ -276,15 +274,7 @@ def _sanitize(
         f"{claim.path}: is being sanitized ({action}{about}); this continues even after Ctrl-C "
         "or a power cut, and the next run waits for it",
     )
-    claim.recheck()
-    try:
-        nvme_admin.submit(
-            claim.fd, _SANITIZE, cdw10=now.sanitize_action | _MAY_LEAVE_FAILURE, ioctl=ioctl
-        )
-    except nvme_admin.NvmeStatusError as error:
-        raise NotTakenError(f"the drive rejected the sanitize ({error})") from error
-    except OSError as error:
-        raise ToolError(f"{claim.path}: sanitizing failed: {error.strerror}") from error
+    _send(claim, "sanitize", _SANITIZE, ioctl, cdw10=now.sanitize_action | _MAY_LEAVE_FAILURE)
     reported_s = time.monotonic()
     while (state := _state(claim, ioctl)).is_running:
         yield from base.resting(_POLL_S)
@@ -292,12 +282,12 @@ def _sanitize(
             reported_s = time.monotonic()
             yield base.Note("info", f"{claim.path}: {words.percent_text(state.done_pct)} sanitized")
     if state.status == _FAILED:
-        raise ToolError(
+        raise errors.ToolError(
             f"{claim.path}: the drive reports that its sanitize failed; until one succeeds it may "
             "refuse all I/O: nvme sanitize --sanact=exit-failure on its controller ends that"
         )
     if state.status not in _ENDED_WELL:
-        raise ToolError(
+        raise errors.ToolError(
             f"{claim.path}: accepted the sanitize, but reports that it never did one "
             f"(status {state.status})"
         )
@@ -305,9 +295,5 @@ def _sanitize(
 
 
 def _state(claim: Claim, ioctl: nvme_admin.Ioctl | None) -> State:
-    try:
+    with errors.saying(f"{claim.path}: the progress of its sanitize cannot be read"):
         return parse(nvme_admin.log_page(claim.fd, _LOG, _LOG_SIZE, ioctl))
-    except OSError as error:
-        raise ToolError(
-            f"{claim.path}: the progress of its sanitize cannot be read: {error}"
-        ) from error
