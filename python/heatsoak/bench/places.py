@@ -130,11 +130,7 @@ def _as_slow(source: AssumedSpeeds, destination: AssumedSpeeds) -> list[AssumedS
 
 @contextmanager
 def sensors_at(
-    place: Place,
-    directory: Path,
-    roots: Roots,
-    power: str | None = None,
-    tree: Path | None = None,
+    place: Place, directory: Path, roots: Roots, power: str | None = None, tree: Path | None = None
 ) -> Iterator[tuple[list[Sensor], list[Note]]]:
     """Yield the sensors of the drive at a place, and a warning if the recording is on it.
 

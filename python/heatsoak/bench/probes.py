@@ -198,11 +198,7 @@ class Prober:
             found.setdefault(outcome.kind, []).append(f"'{name}'")
         if "failed" in found:
             return Decision(True, f"{listed(found['failed'])} could not be judged")
-        said = {
-            "steady": "nothing fell in",
-            "short": "too short to judge:",
-            "skipped": "not run:",
-        }
+        said = {"steady": "nothing fell in", "short": "too short to judge:", "skipped": "not run:"}
         return Decision(
             False,
             "; ".join(

@@ -266,10 +266,7 @@ def _names(protocol: Protocol) -> Iterator[str]:
 
 
 def require_same_run(
-    recording: Recording,
-    protocol: Protocol,
-    conditions: Conditions,
-    identity: Identity,
+    recording: Recording, protocol: Protocol, conditions: Conditions, identity: Identity
 ) -> None:
     """Raise UsageError unless `recording` is of the same drive, protocol and conditions."""
     meta = recording.meta

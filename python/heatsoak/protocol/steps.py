@@ -326,8 +326,7 @@ LoadStep = WorkloadStep | Replay
 
 #: A step that one drive takes once.
 SingleStep = Annotated[
-    WorkloadStep | Precondition | Replay | Pause | Purge,
-    Field(discriminator="kind"),
+    WorkloadStep | Precondition | Replay | Pause | Purge, Field(discriminator="kind")
 ]
 
 

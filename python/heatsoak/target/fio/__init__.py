@@ -9,10 +9,4 @@ from heatsoak.target.fio.file import DirectoryTarget, FileTarget
 from heatsoak.target.fio.nbd import NbdTarget
 from heatsoak.target.fio.target import FioTarget
 
-__all__ = [
-    "BlockTarget",
-    "DirectoryTarget",
-    "FileTarget",
-    "FioTarget",
-    "NbdTarget",
-]
+__all__ = ["BlockTarget", "DirectoryTarget", "FileTarget", "FioTarget", "NbdTarget"]

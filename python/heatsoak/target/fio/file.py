@@ -159,8 +159,7 @@ class DirectoryTarget(FioTarget):
         self._fd, name = tempfile.mkstemp(".heatsoak", ".", self._directory)
         self._name = Path(name)
         yield base.Note(
-            "warning",
-            f"the test file needs a name here, {name}: remove it if heatsoak is killed",
+            "warning", f"the test file needs a name here, {name}: remove it if heatsoak is killed"
         )
 
     def _reserve(self) -> Iterator[base.Note]:

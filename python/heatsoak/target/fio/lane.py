@@ -31,12 +31,7 @@ _RESTS = frozenset({"startdelay", "thinktime", "flow", "rate_process"})
 class Stalls:
     """Detects stalls by how many bytes a load has moved."""
 
-    def __init__(
-        self,
-        where: str,
-        rest_s: float | None,
-        is_stopped: Callable[[], bool],
-    ) -> None:
+    def __init__(self, where: str, rest_s: float | None, is_stopped: Callable[[], bool]) -> None:
         """Start with none moved.
 
         `rest_s` is how long the load itself may pause between two I/Os, None if unknown;
@@ -69,10 +64,7 @@ class Stalls:
             self._was_stopped = self._was_stopped or self._is_stopped()
         if not self._has_warned and self._silent_s > WARNED_S:
             self._has_warned = True
-            yield base.Note(
-                "warning",
-                f"{self._said('has completed')}; still waiting",
-            )
+            yield base.Note("warning", f"{self._said('has completed')}; still waiting")
         if self._rest_s is not None and self._silent_s > GIVEN_UP_S + 3 * self._rest_s:
             raise ToolError(f"{self._said('has completed')}: giving up")
 

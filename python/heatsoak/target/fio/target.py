@@ -181,11 +181,7 @@ class FioTarget(ABC):
 
     def describe(self) -> dict[str, Any]:
         """Return how the load is made; the command line of each step comes as a note."""
-        made: dict[str, Any] = {
-            "tool": "fio",
-            "status_interval_s": base.REPORT_S,
-            "seed": SEED,
-        }
+        made: dict[str, Any] = {"tool": "fio", "status_interval_s": base.REPORT_S, "seed": SEED}
         if self._opened:
             place = self.place()
             made |= {
