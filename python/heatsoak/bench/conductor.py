@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,7 @@ def conduct(
 _STOPS_WITHIN_S = 2.0
 
 
+@dataclass(eq=False)
 class Conductor:
     """Takes `turns` once on `drives`, which are open, and makes a recording for each of `sides`.
 
@@ -69,27 +71,20 @@ class Conductor:
     protocol that copies has neither.
     """
 
-    def __init__(
-        self,
-        turns: Sequence[Turn],
-        drives: Drives,
-        sides: Sequence[Side],
-        observer: Observer,
-        past: Past | None = None,
-        warnings: Sequence[str] = (),
-    ) -> None:
-        self.turns = turns
-        self.drives = drives
-        self.sides = sides
-        self.observer = observer
-        self.past = past
-        self.warnings = warnings
-        self.recorders: list[Recorder] = []
-        #: What an observer is shown: one drive's readings, or for two the writing and the heat.
-        self.latest = Latest()
+    turns: Sequence[Turn]
+    drives: Drives
+    sides: Sequence[Side]
+    observer: Observer
+    past: Past | None = None
+    warnings: Sequence[str] = ()
+    recorders: list[Recorder] = field(default_factory=list)
+    #: What an observer is shown: one drive's readings, or for two the writing and the heat.
+    latest: Latest = field(default_factory=Latest)
+
+    def __post_init__(self) -> None:
         self.prober = probes.Prober(
-            [turn.step for turn in turns],
-            can_purge=all(target.identity.kind != "file" for target in drives.targets),
+            [turn.step for turn in self.turns],
+            can_purge=all(target.identity.kind != "file" for target in self.drives.targets),
             warn=lambda text: self.recorders[0].note("warning", text),
         )
 

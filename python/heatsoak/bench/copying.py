@@ -30,6 +30,8 @@ from heatsoak.sensor import Roots, device_behind
 from heatsoak.target import Note, Place
 from heatsoak.units import GB, Size
 
+#: Sources that are written first: files of heatsoak's own, and simulated drives.
+_FILLED = ("simulated", "directory")
 #: Nobody should wait longer than this for a copy that says nothing.
 _LONG_REST_S = 60.0
 
@@ -77,7 +79,7 @@ def plan_copy(
     run = plan.PlannedRun(
         "copy",
         _sides(protocol, source, destination, erase_id, shared_disk),
-        tuple(turns_of_copy(protocol, fills=_fills(source))),
+        tuple(turns_of_copy(protocol, fills=source.kind in _FILLED)),
     )
     planned = plan_of(run, roots).steps
     copy_s = max(one.duration_s for one in planned if one.step.needs_two_drives)
@@ -94,11 +96,6 @@ def plan_copy(
     return protocol, run
 
 
-def _fills(source: Place) -> bool:
-    """Whether the source is a file of heatsoak's own, or a simulated drive: it is written first."""
-    return source.kind in ("simulated", "directory")
-
-
 def _sides(
     protocol: Protocol,
     source: Place,
@@ -107,7 +104,7 @@ def _sides(
     shared_disk: str | None,
 ) -> tuple[plan.DrivePart, plan.DrivePart]:
     """Return what each drive does: the source, then the destination."""
-    copy_id, fills = uuid4().hex, _fills(source)
+    copy_id, fills = uuid4().hex, source.kind in _FILLED
     notes: tuple[Note, ...] = ()
     if shared_disk is not None:
         text = (

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,9 @@ _MIN_READINGS = 3
 _INTERVAL_S = 1.0
 
 
+@dataclass
 class Steadiness:
-    """Collects the temperatures of a warm-up, and says when they no longer rise.
+    """Collects the temperatures of a warm-up from `start_s` on, and says when they no longer rise.
 
     The window is the last ten minutes, or the last quarter of the warm-up if that is longer (what
     warms slowly also rises slowly). Its first and last third are averaged without the highest and
@@ -43,10 +44,8 @@ class Steadiness:
     60 K, noise of 0.3 K and whole kelvins.
     """
 
-    def __init__(self, start_s: float) -> None:
-        """The warm-up starts at `start_s`."""
-        self._start_s = start_s
-        self._readings: dict[str, list[tuple[float, float]]] = {}
+    start_s: float
+    _readings: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
 
     def add(self, t_s: float, temps_c: Mapping[str, float]) -> None:
         """Add the newest reading of each sensor."""
@@ -60,7 +59,7 @@ class Steadiness:
 
         Infinite for a sensor without enough readings.
         """
-        passed_s = now_s - self._start_s
+        passed_s = now_s - self.start_s
         window_s = max(WINDOW_S, _WINDOW_SHARE * passed_s)
         if passed_s < window_s:
             return {}

@@ -76,17 +76,16 @@ def passed_since(began: RecordingMeta) -> float | None:
     return passed_s if 0 <= passed_s <= _MAX_PAUSE_S else None
 
 
+@dataclass
 class Interruptions:
-    """Watches the clocks; to be asked several times a second."""
+    """Watches the clocks, those of this machine as a rule; to be asked several times a second."""
 
-    def __init__(self, read: Callable[[], Clocks] | None = None) -> None:
-        """Read the clocks with `read`, else those of this machine."""
-        self._read = read or read_clocks
-        self._last: Clocks | None = None
+    read: Callable[[], Clocks] = read_clocks
+    _last: Clocks | None = None
 
     def look(self) -> Iterator[Note]:
         """Yield what has happened since the last call, a sleep with its length as `slept_s`."""
-        last, now = self._last, self._read()
+        last, now = self._last, self.read()
         self._last = now
         if last is None:
             return

@@ -89,7 +89,11 @@ def plans_of(run: PlannedRun, roots: Roots) -> list[RunPlan]:
         for rated in [part.place.rated]
     ]
     if run.is_copy:
-        speeds = _as_slow(*speeds)
+        # neither of a copy's drives is faster than the other
+        copied_mb_s = min(speeds[0].read_mb_s, speeds[1].write_mb_s)
+        slower = " and ".join(dict.fromkeys(own.source for own in speeds))
+        why = slower if speeds[0].source == speeds[1].source else f"the slower of: {slower}"
+        speeds = [own.at_most(copied_mb_s, why) for own in speeds]
     return [
         _plan(part.protocol.steps, part, own, roots)
         for part, own in zip(run.parts, speeds, strict=True)
@@ -111,21 +115,6 @@ def _plan(steps: Sequence[Step], part: DrivePart, speeds: AssumedSpeeds, roots: 
     if place.is_simulated:
         return made
     return replace(made, warm_up_s=warm_up_s(heats_on(part.protocol, part.conditions)))
-
-
-def _as_slow(source: AssumedSpeeds, destination: AssumedSpeeds) -> list[AssumedSpeeds]:
-    """Return the speeds of a copy's drives, neither of which is faster than the other."""
-    copied_mb_s = min(source.read_mb_s, destination.write_mb_s)
-    slower = " and ".join(dict.fromkeys([source.source, destination.source]))
-    return [
-        replace(
-            own,
-            read_mb_s=min(own.read_mb_s, copied_mb_s),
-            write_mb_s=min(own.write_mb_s, copied_mb_s),
-            source=slower if slower == own.source else f"the slower of: {slower}",
-        )
-        for own in (source, destination)
-    ]
 
 
 @contextmanager
@@ -173,12 +162,8 @@ def _greatest_speeds(behind: DeviceInfo | None) -> AssumedSpeeds:
     ceiling_mb_s = None if behind is None else behind.link.get("ceiling_mb_s")
     if not isinstance(ceiling_mb_s, int | float) or ceiling_mb_s >= UNKNOWN_DRIVE.read_mb_s:
         return UNKNOWN_DRIVE
-    return replace(
-        UNKNOWN_DRIVE,
-        read_mb_s=float(ceiling_mb_s),
-        write_mb_s=min(float(ceiling_mb_s), UNKNOWN_DRIVE.write_mb_s),
-        source=f"at most what the drive's link carries, {rate_text(ceiling_mb_s)}",
-    )
+    carries = f"at most what the drive's link carries, {rate_text(ceiling_mb_s)}"
+    return UNKNOWN_DRIVE.at_most(float(ceiling_mb_s), carries)
 
 
 #: How many kinds of loads are tried for what simulating them takes.

@@ -140,6 +140,11 @@ class AssumedSpeeds:
         most = workload.numjobs * ((share > 0) + (share < 1))
         return min(mixed, most * workload.most_bytes_s / MB)
 
+    def at_most(self, mb_s: float, source: str) -> "AssumedSpeeds":
+        """Return the same where neither way is faster than `mb_s`, which comes from `source`."""
+        read_mb_s, write_mb_s = min(self.read_mb_s, mb_s), min(self.write_mb_s, mb_s)
+        return replace(self, read_mb_s=read_mb_s, write_mb_s=write_mb_s, source=source)
+
 
 def rated_speeds(drive: catalog.Drive) -> AssumedSpeeds:
     """Return what a drive of the catalog is rated for."""

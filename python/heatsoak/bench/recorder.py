@@ -154,7 +154,9 @@ class Recorder:
         self._on_note, self._on_new_reading = on_note, on_reading
         self._reported: set[str] = set()
         self._interruptions = None if target.identity.simulated else Interruptions()
-        self._critical_c = _critical_limit(side.sensors)
+        stated = [one.info.thresholds for one in side.sensors if COMPOSITE in one.info.columns]
+        limits_c = [limits["critical_c"] for limits in stated if limits.get("critical_c", 0) > 0]
+        self._critical_c = limits_c[-1] if limits_c else None
         columns = ["step", *target.columns()]
         columns += [column for sensor in side.sensors for column in sensor.info.columns]
         sensors = [
@@ -190,14 +192,9 @@ class Recorder:
         )
 
     @property
-    def directory(self) -> Path:
-        """Where the recording is."""
-        return self.writer.directory
-
-    @property
     def recording(self) -> Recording:
         """The recording, once it is finished."""
-        return Recording.open(self.directory)
+        return Recording.open(self.writer.directory)
 
     def start(self, texts: Sequence[str]) -> None:
         """Record what is known before the first step, and start to poll the sensors."""
@@ -348,10 +345,3 @@ def _resumed(
             "sensors": [*sensors, *gone],
         }
     )
-
-
-def _critical_limit(sensors: list[Sensor]) -> float | None:
-    """The critical limit of the composite temperature, where its sensor states one above 0 C."""
-    stated = [one.info.thresholds for one in sensors if COMPOSITE in one.info.columns]
-    limits_c = [limits["critical_c"] for limits in stated if limits.get("critical_c", 0) > 0]
-    return limits_c[-1] if limits_c else None

@@ -19,7 +19,7 @@ from heatsoak import system, writing
 from heatsoak.bench.interruptions import passed_since
 from heatsoak.bench.probes import RATES
 from heatsoak.errors import UsageError
-from heatsoak.protocol import Conditions, Precondition, Protocol, Purge, Step
+from heatsoak.protocol import Conditions, Precondition, Protocol, Step
 from heatsoak.recording import Event, Recording, attempt_name, writer
 from heatsoak.recording.meta import ATTEMPT, EVENTS, JOURNAL, PARQUET, is_attempt
 from heatsoak.target import Identity
@@ -93,10 +93,12 @@ class Past:
         self.since = self._again[0].at if self._again else None
         self.kept_count = len(self._kept)
         self.restores = self._lost() if self._file_is_gone else []
-        self.capacity = self._capacity()
-        last = recording.scan(["t_s"]).select(pl.col("t_s").max()).collect().item()
+        done = [self._step_of(one) for one in self._kept if one.was_done]
+        last = next((step for step in reversed(done) if step.kind == "purge"), None)
+        self.capacity = None if last is None or last.takes_all else last
+        last_s = recording.scan(["t_s"]).select(pl.col("t_s").max()).collect().item()
         times = [event.t_s for event in recording.events]
-        self._last_s = max([last or 0.0, recording.meta.duration_s or 0.0, *times])
+        self._last_s = max([last_s or 0.0, recording.meta.duration_s or 0.0, *times])
         self._passed_s = passed_since(recording.meta)
         # a wall clock that was set back must not let time go backwards
         self.start_s = max(self._last_s, self._passed_s or 0.0)
@@ -219,11 +221,6 @@ class Past:
             elif isinstance(step, Precondition) and not taken.is_skipped:
                 found[taken.index, taken.name.removesuffix(f"/{taken.round}")] = step
         return [(index, step) for (index, _), step in found.items()]
-
-    def _capacity(self) -> Purge | None:
-        purges = [self._step_of(taken) for taken in self._kept if taken.was_done]
-        last = next((step for step in reversed(purges) if step.kind == "purge"), None)
-        return None if last is None or last.takes_all else last
 
     def _step_of(self, taken: TakenStep) -> Step:
         step = self.protocol.steps[taken.index]

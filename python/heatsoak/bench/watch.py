@@ -18,7 +18,7 @@ from heatsoak.bench.recorder import Latest, Recorder, Side, add_moved, nothing_m
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.importer import WATCH, divided
 from heatsoak.protocol import Conditions, Observation, Observed
-from heatsoak.recording import InMemoryRecording, Recording, RecordingMeta, SensorMeta
+from heatsoak.recording import InMemoryRecording, Recording, SensorMeta
 from heatsoak.recording.meta import Status
 from heatsoak.sensor import CountersSensor, Roots, Sensor, discover, sysfs
 from heatsoak.sensor.base import SensorInfo
@@ -143,16 +143,13 @@ class DriveWatch:
                 raise ToolError(f"{self.device.path}: is gone")
             if self.elapsed_s >= judge_at_s:
                 began_s = time.thread_time()
-                self.findings = self._judge(recorder.writer.meta, recent.samples())
+                if not (samples := recent.samples()).is_empty():
+                    meta = recorder.writer.meta
+                    held = InMemoryRecording(self.directory, meta, samples, [])
+                    self.findings = analyze([divided(held)]).recordings[0]
                 spent_s = time.thread_time() - began_s
                 judge_at_s = recorder.now_s() + max(_JUDGE_AGAIN_S, _JUDGE_SHARE * spent_s)
             on_beat(self)
-
-    def _judge(self, meta: RecordingMeta, samples: pl.DataFrame) -> RecordingFindings | None:
-        if samples.is_empty():
-            return None
-        held = InMemoryRecording(self.directory, meta, samples, [])
-        return analyze([divided(held)]).recordings[0]
 
     def _finish(self, recorder: Recorder, status: Status, reason: str | None) -> Recording:
         """Close it, with a step for each stretch of load that was seen."""

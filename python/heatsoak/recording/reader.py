@@ -181,7 +181,15 @@ class Recording:
             frame = _scan_parquet(path)
             if is_as_recorded:
                 return frame.select(*schema)
-            _require_columns(path, frame, schema)
+            actual = frame.collect_schema()
+            for name, dtype in schema.items():
+                if name not in actual:
+                    raise UsageError(f"{path}: the column {name}, which {META} lists, is missing")
+                given, is_number = actual[name], dtype.is_numeric()
+                if given not in (dtype, pl.Null) and not (is_number and given.is_numeric()):
+                    raise UsageError(
+                        f"{path}: the column {name} is {given}, but should be {dtype()}"
+                    )
             return cleaned(frame, schema)
 
     @cached_property
@@ -244,17 +252,6 @@ class Recording:
     def was_cut(self) -> bool:
         """Whether it was never finished: killed, power lost, or still running."""
         return self.meta.status == "running"
-
-
-def _require_columns(path: Path, frame: pl.LazyFrame, schema: dict[str, type[pl.DataType]]) -> None:
-    """Raise UsageError if a column is missing or has the wrong type."""
-    actual = frame.collect_schema()
-    for name, dtype in schema.items():
-        if name not in actual:
-            raise UsageError(f"{path}: the column {name}, which {META} lists, is missing")
-        given = actual[name]
-        if given not in (dtype, pl.Null) and not (dtype.is_numeric() and given.is_numeric()):
-            raise UsageError(f"{path}: the column {name} is {given}, but should be {dtype()}")
 
 
 def cleaned(frame: pl.LazyFrame, schema: dict[str, type[pl.DataType]]) -> pl.LazyFrame:

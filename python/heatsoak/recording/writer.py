@@ -482,7 +482,9 @@ def check_free(
             )
         with writing.reporting_write_errors(path):
             real = Path(os.path.realpath(path))
-            if _is_of_a_recording(real):
+            own = [real.parent] if real.name in _OWN else []
+            own += [place.parent for place in real.parents if place.name == RAW]
+            if any((place / META).exists() for place in own):
                 raise UsageError(f"{path}: is part of a recording: name another file with -o")
             if path.exists() and (real in read or any(real.is_relative_to(one) for one in logs)):
                 raise UsageError(f"{path}: is what is read: name another file with -o")
@@ -491,9 +493,3 @@ def check_free(
         places[real.parent] = path
     for place, path in places.items():
         writing.require_writable(place, path)
-
-
-def _is_of_a_recording(real: Path) -> bool:
-    if real.name in _OWN and (real.parent / META).exists():
-        return True
-    return any(place.name == RAW and (place.parent / META).exists() for place in real.parents)

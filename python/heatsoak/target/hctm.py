@@ -4,6 +4,7 @@ Only set on request, and restored however a run ends; no other setting of a driv
 """
 
 import os
+import re
 import struct
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
@@ -206,7 +207,9 @@ def held(
 
 @contextmanager
 def _held(controller: NvmeController, wanted: Thresholds, state: Path | None) -> Iterator[Note]:
-    path = undo.file_of(controller.serial, controller.number, state)
+    names = (controller.serial, controller.number)
+    plain = (re.sub(r"[^A-Za-z0-9._-]+", "_", name) or "none" for name in names)
+    path = (state or undo.STATE) / f"hctm-{'-'.join(plain)}.json"
     another = f"{controller.name}: another run has set its TMT1 and TMT2: wait for that run"
     with undo.taken(path, another) as file:
         with controller.failing():

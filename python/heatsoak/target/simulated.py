@@ -54,9 +54,17 @@ def with_thresholds(drive: catalog.Drive, wanted: Thresholds) -> catalog.Drive:
     law: specs.Band | specs.GovernorSteps
     match drive.governor.law if drive.governor.counters else None:
         case specs.GovernorSteps() as steps:
-            levels = _levels(steps, (wanted.tmt1_c, wanted.tmt2_c))
+            levels = []
+            asked = (wanted.tmt1_c, wanted.tmt2_c)
+            for level, wanted_c in zip_longest(steps.levels, asked[: len(steps.levels)]):
+                if wanted_c is None:
+                    levels.append(level)
+                elif wanted_c != 0:  # which takes one out
+                    back_c = wanted_c - level.enter_c.value + level.leave_c.value
+                    moved = {"enter_c": _set_by_host(wanted_c), "leave_c": _set_by_host(back_c)}
+                    levels.append(level.model_copy(update=moved))
             begins_c = [level.enter_c.value for level in levels]
-            law = steps.model_copy(update={"levels": levels})
+            law = steps.model_copy(update={"levels": tuple(levels)})
         case specs.Band() as band:
             own_c = band.engage_c.value
             begin_c = min(wanted.tmt1_c or own_c, own_c)
@@ -79,21 +87,6 @@ def with_thresholds(drive: catalog.Drive, wanted: Thresholds) -> catalog.Drive:
         )
     governor = drive.governor.model_copy(update={"law": law})
     return drive.model_copy(update={"governor": governor})
-
-
-def _levels(
-    law: specs.GovernorSteps, asked: tuple[float | None, ...]
-) -> tuple[specs.GovernorLevel, ...]:
-    """Levels that begin at TMT1 and TMT2 as asked; 0 takes one out, None leaves it as it is."""
-    levels = []
-    for level, wanted_c in zip_longest(law.levels, asked[: len(law.levels)]):
-        if wanted_c is None:
-            levels.append(level)
-        elif wanted_c != 0:
-            back_c = wanted_c - level.enter_c.value + level.leave_c.value
-            moved = {"enter_c": _set_by_host(wanted_c), "leave_c": _set_by_host(back_c)}
-            levels.append(level.model_copy(update=moved))
-    return tuple(levels)
 
 
 def _set_by_host(value: float) -> specs.Figure:

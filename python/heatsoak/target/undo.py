@@ -4,7 +4,6 @@ And where heatsoak keeps what it has to know when it is started again, after a r
 """
 
 import os
-import re
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -41,12 +40,6 @@ class ThresholdsRecord(BaseModel):
     number: str = Field(alias="cntlid")
     before: tuple[_Kelvin, _Kelvin] = Field(alias="before_k")
     after: tuple[_Kelvin, _Kelvin] = Field(alias="set_k")
-
-
-def file_of(serial: str, number: str, state: Path | None) -> Path:
-    """Return the file for a controller."""
-    plain = (re.sub(r"[^A-Za-z0-9._-]+", "_", text) or "none" for text in (serial, number))
-    return (state or STATE) / f"hctm-{'-'.join(plain)}.json"
 
 
 @contextmanager

@@ -100,6 +100,8 @@ _SCHEMA = schema_of(COLUMNS)
 
 #: A status this soon after the start of a load is not an interval of its own.
 _EARLY_MS = 60
+#: Two statuses less than half a status interval apart are not two intervals.
+_NEAR_MS = 500 * base.REPORT_S
 #: If the first document seems older than this, the clocks are wrong.
 _LONGEST_LAG_S = 5.0
 
@@ -185,7 +187,7 @@ class Lane:
         last, self.status = self.status, fio.FioStatus.of(self.see(document))
         statuses: list[fio.FioStatus] = []
         held = None if self._held is None or _is_early(self._held) else self._held
-        if held is not None and not self._end.is_sliver(held, self.status):
+        if held is not None and self.status.runtime_ms - held.runtime_ms >= _NEAR_MS:
             statuses.append(held)
         is_held = _is_early(self.status) or self._end.is_near(last, self.status)
         self._held = self.status if is_held else None
@@ -290,8 +292,6 @@ class _End:
     end of the runtime. Rates over such a short time are mostly rounding errors.
     """
 
-    _near_ms = 500 * base.REPORT_S
-
     def __init__(self, loads: Sequence[Workload], size_bytes: int) -> None:
         amounts = [command.region_of(load, size_bytes).io_bytes for load in loads]
         self._bytes = sum(math.inf if amount is None else amount for amount in amounts)
@@ -299,13 +299,9 @@ class _End:
 
     def is_near(self, last: fio.FioStatus | None, status: fio.FioStatus) -> bool:
         """Whether the step is over, or probably will be within half a status interval."""
-        if self._runtime_ms - status.runtime_ms < self._near_ms:
+        if self._runtime_ms - status.runtime_ms < _NEAR_MS:
             return True
         left = self._bytes - status.bytes
         moved = status.bytes - (0 if last is None else last.bytes)
         took_ms = status.runtime_ms - (0 if last is None else last.runtime_ms)
-        return moved > 0 and took_ms > 0 and left < moved / took_ms * self._near_ms
-
-    def is_sliver(self, last: fio.FioStatus, status: fio.FioStatus) -> bool:
-        """Whether two statuses are less than half a status interval apart."""
-        return status.runtime_ms - last.runtime_ms < self._near_ms
+        return moved > 0 and took_ms > 0 and left < moved / took_ms * _NEAR_MS
