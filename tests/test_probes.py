@@ -434,8 +434,7 @@ def test_a_terminal_shows_why_a_probe_is_taken_in_one_line() -> None:
     console = Console(file=screen, force_terminal=True, width=100, color_system=None)
     view = LiveView([plan], "quick", console)
     seen = view.begin_run(plan, "")
-    seen.on_step(index, probe, 0.0)
-    seen.on_probe(probe, "'read' fell by 60 % after 8 s")
+    seen.on_step(index, probe, 0.0, "'read' fell by 60 % after 8 s")
     console.print(view._render())
     said = f"probe: 'read' fell by 60 % after 8 s: {probe.asks}"
     assert said in [line.strip() for line in screen.getvalue().splitlines()]

@@ -119,7 +119,7 @@ class Conductor:
             self._finish("finished", None)
         except KeyboardInterrupt:
             raise errors.RunInterrupted(f"stopped; {self._kept()}") from None
-        return [recorder.recording for recorder in self.recorders]
+        return [Recording.open(recorder.writer.directory) for recorder in self.recorders]
 
     def _was_stopped(self) -> bool:
         """Whether the user stops all runs just now, of which this may be the first to hear."""
@@ -288,11 +288,11 @@ class Conductor:
         self, turn: Turn, decision: probes.Decision | None, number: int | None = None
     ) -> None:
         """Record and show that a step begins, or rounds do."""
+        because = "" if decision is None else decision.reason
         if number is None:
-            self.observer.on_step(turn.index, turn.step, self._now_s())
+            self.observer.on_step(turn.index, turn.step, self._now_s(), because)
         elif (step := turn.parts[0]) is not None:
             self.observer.on_round(step, number)
-        because = "" if decision is None else decision.reason
         for side, part in enumerate(turn.parts or (turn.step,)):
             if part is not None:
                 # its number among the steps of this drive: a copy's other one may have more
@@ -301,8 +301,6 @@ class Conductor:
                     before = self.turns[: turn.index]
                     index = sum(earlier.parts[side] is not None for earlier in before)
                 self.recorders[side].begin_step(part, index, round_number=number, because=because)
-        if decision is not None:
-            self.observer.on_probe(turn.step, decision.reason)
 
     def _use(self, step: Purge) -> None:
         """Leave what is beyond a purge's capacity unused from here on."""

@@ -200,11 +200,6 @@ class RunPlan:
         """Bytes that the drive is asked to write, at most."""
         return sum(step.written_bytes for step in self.steps)
 
-    @property
-    def unknown(self) -> list[str]:
-        """The names of the steps whose length and writing are not in the sums."""
-        return [step.step.name for step in self.steps if not step.is_known]
-
     def least(self, what: Callable[[StepPlan], float]) -> float:
         """Return the sum of what is taken whatever is seen: no probe, and the fewest rounds."""
         always = [step for step in self.steps if not step.step.is_probe]

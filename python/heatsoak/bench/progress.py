@@ -37,11 +37,8 @@ class Observer:
     def on_warm_up(self, text: str) -> None:
         """The case is warmed before the first step, as `text` says."""
 
-    def on_step(self, index: int, step: Step, t_s: float) -> None:
-        """A step begins."""
-
-    def on_probe(self, step: Step, reason: str) -> None:
-        """The step that has begun is a probe, taken for `reason`."""
+    def on_step(self, index: int, step: Step, t_s: float, because: str = "") -> None:
+        """A step begins; of a probe with why it is taken."""
 
     def on_due(self, names: Collection[str]) -> None:
         """What was seen so far makes probes due: these are taken later."""
@@ -119,13 +116,17 @@ class RunView(Observer):
         self.view.on_step(self)
 
     @override
-    def on_step(self, index: int, step: Step, t_s: float) -> None:
+    def on_step(self, index: int, step: Step, t_s: float, because: str = "") -> None:
         self.inner = None
         self.started, self.step, self.step_start_s = index + 1, step, t_s
-        self.t_s, self.because, self.moved_mb = t_s, "", 0.0
+        asks = f": {step.asks}" if step.asks else ""
+        self.because = f"probe: {because}{asks}" if because else ""
+        self.t_s, self.moved_mb = t_s, 0.0
         if self.first_t_s is None:
             self.first_t_s = t_s
         self.view.on_step(self)
+        if because and self.view.is_single:
+            self.view.show_status(self.because)
 
     @override
     def on_round(self, step: SingleStep, number: int) -> None:
@@ -133,12 +134,6 @@ class RunView(Observer):
         self.inner = step, number
         if is_new:
             self.view.on_step(self)
-
-    @override
-    def on_probe(self, step: Step, reason: str) -> None:
-        self.because = f"probe: {reason}{': ' if step.asks else ''}{step.asks}"
-        if self.view.is_single:
-            self.view.show_status(self.because)
 
     @override
     def on_due(self, names: Collection[str]) -> None:

@@ -191,11 +191,6 @@ class Recorder:
             side.sensors, target.clock, self._on_reading, on_note=self._on_sensor_note
         )
 
-    @property
-    def recording(self) -> Recording:
-        """The recording, once it is finished."""
-        return Recording.open(self.writer.directory)
-
     def start(self, texts: Sequence[str]) -> None:
         """Record what is known before the first step, and start to poll the sensors."""
         for text in texts:

@@ -45,7 +45,7 @@ def lengths_of(protocol: Protocol, plan: RunPlan) -> dict[str, Any]:
         "duration_without_probes_s": plan.warm_up_s + plan.least(lambda step: step.duration_s),
         "written_without_probes_bytes": plan.least(lambda step: step.written_bytes),
         "has_rounds": bool(protocol.rounds),
-        "unknown_steps": plan.unknown,
+        "unknown_steps": [each.step.name for each in plan.steps if not each.is_known],
     }
 
 

@@ -97,15 +97,20 @@ def plan_session(
         }
         for option in (name for name, is_given in of_one_drive.items() if is_given):
             raise errors.UsageError(f"{option}: applies to one drive, but a copy has two")
-        _check_erase(place, erase_id)
-        return Session(place, protocol, [run], options)
-    protocol = _load_safely(place, load_protocol, erase_id, roots, wait, warn)
-    axes = [] if place.is_simulated else by_hand.axes_by_hand(protocol)
-    session = Session(place, protocol, runs_of(protocol, place, axes, erase_id), options, axes)
-    _check_options(place, options, roots)
-    for run in session.runs:
-        require_thresholds(place, options.thresholds.in_run(run.conditions), roots)
-    _check_erase(place, erase_id)
+        session = Session(place, protocol, [run], options)
+    else:
+        protocol = _load_safely(place, load_protocol, erase_id, roots, wait, warn)
+        axes = [] if place.is_simulated else by_hand.axes_by_hand(protocol)
+        session = Session(place, protocol, runs_of(protocol, place, axes, erase_id), options, axes)
+        _check_options(place, options, roots)
+        for run in session.runs:
+            require_thresholds(place, options.thresholds.in_run(run.conditions), roots)
+    if erase_id is not None and place.kind not in ("block", "nbd"):
+        # nothing has to be destroyed there: it means another target
+        raise errors.UsageError(
+            f"--erase {erase_id}: is for whole drives (/dev/...) and NBD exports, and {place.text} "
+            "is neither: leave it out, or name the drive with --on"
+        )
     return session
 
 
@@ -143,15 +148,6 @@ def _load_safely(
             f"--on {place.text} is the source, name the destination with --to"
         )
     return protocol
-
-
-def _check_erase(place: Place, erase_id: str | None) -> None:
-    """Raise UsageError for --erase where nothing has to be destroyed: it means another target."""
-    if erase_id is not None and place.kind not in ("block", "nbd"):
-        raise errors.UsageError(
-            f"--erase {erase_id}: is for whole drives (/dev/...) and NBD exports, and {place.text} "
-            "is neither: leave it out, or name the drive with --on"
-        )
 
 
 def _check_options(place: Place, options: DriveOptions, roots: Roots) -> None:
@@ -195,17 +191,12 @@ class Session:
         with self._held_back():
             by_hand.ask(wanted)
 
-    @property
-    def is_simulated(self) -> bool:
-        """Whether no real drive is loaded."""
-        return self.place.is_simulated
-
     def preview(self) -> list[PlannedRow]:
         """Return what each run would take and write, of a copy each side; nothing is touched."""
         rows: list[PlannedRow] = []
         before: Conditions | None = None
         for run in self.runs:
-            heat = [] if self.is_simulated else self.heaters.preview(run.conditions)
+            heat = [] if self.place.is_simulated else self.heaters.preview(run.conditions)
             set_up = by_hand.changed(run.conditions, before, self.axes_by_hand)
             plans = plans_of(run, self.roots)
             for part, plan in zip(run.parts, plans, strict=True):
@@ -375,7 +366,7 @@ class Session:
             return made
 
         try:
-            if self.is_simulated:
+            if self.place.is_simulated:
                 return fleet.make([partial(make, run) for run in runs])
             return self._walk(runs, make)
         except (KeyboardInterrupt, errors.RunInterrupted):

@@ -5,6 +5,7 @@ import threading
 import time
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from heatsoak.importer import WATCH, divided
 from heatsoak.protocol import Conditions, Observation, Observed
 from heatsoak.recording import InMemoryRecording, Recording, SensorMeta
 from heatsoak.recording.meta import Status
-from heatsoak.sensor import CountersSensor, Roots, Sensor, discover, sysfs
+from heatsoak.sensor import CountersSensor, Roots, discover, sysfs
 from heatsoak.sensor.base import SensorInfo
 from heatsoak.target import base
 from heatsoak.target.device import DeviceInfo
@@ -75,38 +76,29 @@ class DriveWatch:
                 f"{self.device.path}: the kernel does not count its I/O (queue/iostats in "
                 f"/sys/block/{self.device.name} switches that on)"
             )
-        others = discover(self.device.name, self.roots, power=self.power_sensor)
-        # the counters are read ten times as often as that
-        sensors: list[Sensor] = [counters, *(one for one in others if one.info.name != "traffic")]
-        self.sensors = [sensor.info for sensor in sensors]
-        try:
-            return self._record(sensors, duration_s, on_beat)
-        finally:
-            for sensor in [counters, *others]:
-                sensor.close()
-
-    def _record(
-        self,
-        sensors: list[Sensor],
-        duration_s: float | None,
-        on_beat: Callable[["DriveWatch"], None],
-    ) -> Recording:
         protocol = Observation(
             name=WATCH, title="watched, loaded by others", steps=[Observed(name="load")]
         )
-        side = Side(protocol, self.conditions, self.directory, sensors)
-        watched = _Watched(self.device.identity(str(self.device.path)), base.MonotonicClock())
 
         def take(row: dict[str, float]) -> None:
             add_moved(self.moved, row)
             recent.add(row)
 
-        recorder = Recorder(side, watched, lambda *_: None, on_reading=take)
-        recent = _Recent(recorder.writer.meta.columns)
-        self.latest = recorder.latest
         status: Status = "finished"
         reason: str | None = None
-        with recorder.writer:
+        with ExitStack() as open_:
+            others = discover(self.device.name, self.roots, power=self.power_sensor)
+            for sensor in (counters, *others):
+                open_.callback(sensor.close)
+            # the counters are read ten times as often as that
+            sensors = [counters, *(one for one in others if one.info.name != "traffic")]
+            self.sensors = [sensor.info for sensor in sensors]
+            side = Side(protocol, self.conditions, self.directory, sensors)
+            watched = _Watched(self.device.identity(str(self.device.path)), base.MonotonicClock())
+            recorder = Recorder(side, watched, lambda *_: None, on_reading=take)
+            recent = _Recent(recorder.writer.meta.columns)
+            self.latest = recorder.latest
+            open_.enter_context(recorder.writer)
             recorder.start([])
             try:
                 self._wait(recorder, recent, duration_s, on_beat)

@@ -100,10 +100,7 @@ class _Section:
 
     def whole(self, option: str, default: int) -> int:
         value = self.options.get(option, str(default))
-        match = _SIZE.match(value.lower())
-        if match is None or "." in value:
-            raise self.wrong(option, f"is '{value}': it must be a whole number")
-        return self._number(option, match)
+        return self._number(option, value, "it must be a whole number", is_whole=True)
 
     def one(self, option: str) -> str:
         """A limit that holds for reads and writes alike."""
@@ -115,13 +112,13 @@ class _Section:
         return value
 
     def bytes(self, option: str, value: str) -> int:
-        match = _SIZE.match(value.strip().lower())
-        if match is None:
-            what = f"is '{value}': a size is a number with an optional suffix, such as 128k"
-            raise self.wrong(option, what)
-        return self._number(option, match)
+        right = "a size is a number with an optional suffix, such as 128k"
+        return self._number(option, value.strip(), right)
 
-    def _number(self, option: str, match: re.Match[str]) -> int:
+    def _number(self, option: str, text: str, right: str, *, is_whole: bool = False) -> int:
+        match = _SIZE.match(text.lower())
+        if match is None or (is_whole and "." in text):
+            raise self.wrong(option, f"is '{text}': {right}")
         number, power, unit = match.groups()
         value = float(int(number[:40], 16)) if number.startswith("0x") else float(number)
         base = 1000.0 if unit == "ib" else 1024.0

@@ -335,30 +335,21 @@ class InMemoryRecording(Recording):
         schema = schema_of(meta.columns)
         typed = samples.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
         object.__setattr__(self, "_samples", typed)
-        object.__setattr__(self, "_events", events)
+        object.__setattr__(self, "events", list(events))
         object.__setattr__(self, "changes", changes)
 
     _samples: pl.DataFrame
-    _events: list[Event]
 
     def samples(self, columns: Iterable[str] | None = None) -> pl.DataFrame:
         """Return the samples, as :meth:`Recording.samples` does."""
         wanted = schema_of(columns if columns is not None else self.meta.columns)
-        missing = [
-            pl.lit(None, dtype=dtype).alias(name)
-            for name, dtype in wanted.items()
-            if name not in self._samples.columns
-        ]
+        held = self._samples.columns
+        missing = [pl.lit(None, dtype=t).alias(n) for n, t in wanted.items() if n not in held]
         return self._samples.with_columns(missing).select(*wanted)
 
     def scan(self, columns: Iterable[str] | None = None) -> pl.LazyFrame:
         """Return the samples, as :meth:`Recording.scan` does."""
         return self.samples(columns).lazy()
-
-    @cached_property
-    def events(self) -> list[Event]:
-        """The events."""
-        return list(self._events)
 
     def save(self, directory: Path) -> Recording:
         """Write it to `directory`, which must be new or empty, and return what was written."""
@@ -366,7 +357,7 @@ class InMemoryRecording(Recording):
         writing.require_new(directory)
         with writing.making(directory) as partial, writer.RecordingWriter(partial, meta) as to:
             to.append(self._samples)
-            for event in self._events:
+            for event in self.events:
                 to.event(event)
             to.finish(self.meta.status, self.meta.duration_s or 0.0, self.meta.reason)
         return Recording.open(directory)

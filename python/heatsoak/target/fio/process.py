@@ -176,16 +176,14 @@ class FioProcess(Closing):
 
     def wait(self) -> int:
         """Return the exit code, negative for a signal, once fio has closed its output."""
-        try:
-            return self._process.wait(FAREWELL_S)
-        except subprocess.TimeoutExpired:
-            self._signal(signal.SIGKILL)
-        try:
-            return self._process.wait(FAREWELL_S)
-        except subprocess.TimeoutExpired as error:
-            raise ToolError(
-                f"fio (process {self.pid}) cannot be killed: the kernel is waiting for the drive"
-            ) from error
+        for _ in range(2):
+            try:
+                return self._process.wait(FAREWELL_S)
+            except subprocess.TimeoutExpired:
+                self._signal(signal.SIGKILL)
+        raise ToolError(
+            f"fio (process {self.pid}) cannot be killed: the kernel is waiting for the drive"
+        )
 
     def interrupt(self) -> bytes:
         """Stop fio now; return its remaining output, including the last document if in time."""
