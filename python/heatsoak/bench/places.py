@@ -26,7 +26,6 @@ from heatsoak.catalog import load_enclosure
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Conditions, Matrix, Protocol, Step, WorkloadStep
 from heatsoak.sensor import Roots, Sensor, device_behind, discover, drive_sensors
-from heatsoak.sensor.nvme_admin import Ioctl
 from heatsoak.sensor.sysfs import drive_in_tree
 from heatsoak.target import DeviceInfo, Note, Place, hctm, simulated
 from heatsoak.words import percent_text, rate_text
@@ -257,7 +256,6 @@ def wait_for_sanitize(
     tell: Callable[[str], None],
     roots: Roots | None = None,
     *,
-    ioctl: Ioctl | None = None,
     look_s: float = _LOOK_S,
 ) -> None:
     """Wait while the drive that `place` names sanitizes itself: it answers no other command.
@@ -271,7 +269,7 @@ def wait_for_sanitize(
     roots = roots or Roots()
     info = place.device_info(roots)
     told_s: float | None = None
-    while info is not None and (done_pct := sanitizing(info, roots, ioctl)) is not None:
+    while info is not None and (done_pct := sanitizing(info, roots)) is not None:
         if told_s is None or time.monotonic() - told_s >= _TELL_S:
             told_s = time.monotonic()
             tell(f"{place.text}: is being sanitized, {percent_text(done_pct)} done: waiting for it")

@@ -84,13 +84,11 @@ def identity_of(directory: Path) -> tuple[str, str]:
 class NvmeController(nvme_admin.NvmeAdmin):
     """One open controller, whose thresholds can be set."""
 
-    def __init__(
-        self, directory: Path, roots: Roots, ioctl: nvme_admin.Ioctl | None = None
-    ) -> None:
+    def __init__(self, directory: Path, roots: Roots) -> None:
         """Open the controller with the sysfs `directory`; raises OSError."""
         self.name = directory.name
         self.serial, self.number = identity_of(directory)
-        super().__init__(roots.dev / self.name, ioctl)
+        super().__init__(roots.dev / self.name)
 
     def failing(self) -> AbstractContextManager[None]:
         """Turn system errors into ToolError."""
@@ -131,13 +129,11 @@ def controllers(info: DeviceInfo, roots: Roots) -> list[Path]:
     return found
 
 
-def check(
-    info: DeviceInfo, wanted: Thresholds, roots: Roots, ioctl: nvme_admin.Ioctl | None = None
-) -> None:
+def check(info: DeviceInfo, wanted: Thresholds, roots: Roots) -> None:
     """Raise UsageError if the drive does not support the thresholds; changes nothing."""
     for directory in controllers(info, roots):
         try:
-            controller = NvmeController(directory, roots, ioctl)
+            controller = NvmeController(directory, roots)
         except OSError as error:
             raise errors.UsageError(
                 f"{directory.name}: TMT1 and TMT2 cannot be set: {error.strerror} (run as root)"
@@ -182,14 +178,7 @@ def _kelvin(option: str, wanted_c: float | None, now: int, limits: tuple[int, in
 
 
 @contextmanager
-def held(
-    info: DeviceInfo,
-    wanted: Thresholds,
-    roots: Roots,
-    *,
-    ioctl: nvme_admin.Ioctl | None = None,
-    state: Path | None = None,
-) -> Iterator[list[Note]]:
+def held(info: DeviceInfo, wanted: Thresholds, roots: Roots) -> Iterator[list[Note]]:
     """Set a drive's thresholds for the duration of the context; yields the notes to record.
 
     Raises UsageError if the drive does not permit them or another run has set them, ToolError if
@@ -199,17 +188,17 @@ def held(
         notes = []
         for directory in controllers(info, roots):
             with errors.saying(f"{directory.name}: cannot be opened"):
-                controller = NvmeController(directory, roots, ioctl)
+                controller = NvmeController(directory, roots)
             stack.callback(controller.close)
-            notes.append(stack.enter_context(_held(controller, wanted, state)))
+            notes.append(stack.enter_context(_held(controller, wanted)))
         yield notes
 
 
 @contextmanager
-def _held(controller: NvmeController, wanted: Thresholds, state: Path | None) -> Iterator[Note]:
+def _held(controller: NvmeController, wanted: Thresholds) -> Iterator[Note]:
     names = (controller.serial, controller.number)
     plain = (re.sub(r"[^A-Za-z0-9._-]+", "_", name) or "none" for name in names)
-    path = (state or undo.STATE) / f"hctm-{'-'.join(plain)}.json"
+    path = undo.STATE / f"hctm-{'-'.join(plain)}.json"
     another = f"{controller.name}: another run has set its TMT1 and TMT2: wait for that run"
     with undo.taken(path, another) as file:
         with controller.failing():
@@ -269,7 +258,7 @@ def _note(controller: NvmeController, before: Kelvins, after: Kelvins) -> Note:
     )
 
 
-def left(serial: str | None = None, *, state: Path | None = None) -> list[Note]:
+def left(serial: str | None = None) -> list[Note]:
     """Return notes on what killed runs left set; does not access any drive.
 
     On any drive, or only on the one with `serial`.
@@ -281,31 +270,23 @@ def left(serial: str | None = None, *, state: Path | None = None) -> list[Note]:
             f"a killed run has changed {undo.WHAT} (drive {kept.serial!r}): `{undo.COMMAND}` "
             "restores it"
         )
-        for _, kept in undo.left(state, serial)
+        for _, kept in undo.left(serial)
     ]
 
 
-def put_back(
-    roots: Roots,
-    *,
-    serial: str | None = None,
-    ioctl: nvme_admin.Ioctl | None = None,
-    state: Path | None = None,
-) -> list[Note]:
+def put_back(roots: Roots, *, serial: str | None = None) -> list[Note]:
     """Restore what killed runs left set; returns what was done, as warnings.
 
     On any drive, or only on the one with `serial`. What cannot be restored stays saved, and its
     note has ``data["is_left"]``.
     """
     return [
-        kept if isinstance(kept, Note) else _put_back(path, kept, roots, ioctl)
-        for path, kept in undo.left(state, serial, removes=serial is None)
+        kept if isinstance(kept, Note) else _put_back(path, kept, roots)
+        for path, kept in undo.left(serial, removes=serial is None)
     ]
 
 
-def _put_back(
-    path: Path, kept: undo.ThresholdsRecord, roots: Roots, ioctl: nvme_admin.Ioctl | None
-) -> Note:
+def _put_back(path: Path, kept: undo.ThresholdsRecord, roots: Roots) -> Note:
     before = kept.before
     what = f"TMT1 and TMT2 of the drive {kept.serial!r}, which a killed run had set"
     by_hand = f"nvme set-feature -f 0x10 -v {before[0] << 16 | before[1]:#x}"
@@ -316,7 +297,7 @@ def _put_back(
     try:
         if not found:
             raise errors.ToolError("it is missing")
-        with closing(NvmeController(found[0], roots, ioctl)) as controller:
+        with closing(NvmeController(found[0], roots)) as controller:
             if controller.thermal_management() == kept.after:
                 controller.set(before)
                 done = f"were restored ({shown(before[0])}, {shown(before[1])})"

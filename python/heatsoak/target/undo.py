@@ -97,7 +97,7 @@ def still_left(text: str) -> Note:
 
 
 def left(
-    state: Path | None, serial: str | None, *, removes: bool = False
+    serial: str | None, *, removes: bool = False
 ) -> Iterator[tuple[Path, ThresholdsRecord | Note]]:
     """Yield each file without a running run, with its contents or a note why they are unknown.
 
@@ -105,16 +105,15 @@ def left(
     empty one means no change. `removes`: whether a file is removed that was not whole before
     anything was changed.
     """
-    directory = state or STATE
     try:
-        writing.require_ours(directory)
-        paths = sorted(directory.glob("hctm-*.json"))
+        writing.require_ours(STATE)
+        paths = sorted(STATE.glob("hctm-*.json"))
     except FileNotFoundError:
         return
     except OSError as error:
-        why = f"{directory}: what killed runs left cannot be trusted: {_why(error)}"
+        why = f"{STATE}: what killed runs left cannot be trusted: {_why(error)}"
         if serial is None:
-            yield directory, still_left(why)
+            yield STATE, still_left(why)
         return
     for path in paths:
         kept: ThresholdsRecord | Note

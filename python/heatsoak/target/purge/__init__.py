@@ -13,7 +13,6 @@ from collections.abc import Iterator
 
 from heatsoak import errors
 from heatsoak.protocol import PurgeMethod
-from heatsoak.sensor.nvme_admin import Ioctl
 from heatsoak.target.base import Batch, Note
 from heatsoak.target.guard import Claim
 from heatsoak.target.guard.look import spread
@@ -59,9 +58,7 @@ def _take_samples(claim: Claim) -> Samples:
 _AUTO: tuple[PurgeMethod, ...] = ("format", "sanitize", "discard")
 
 
-def purge(
-    claim: Claim, method: PurgeMethod = "auto", ioctl: Ioctl | None = None
-) -> Iterator[Batch]:
+def purge(claim: Claim, method: PurgeMethod = "auto") -> Iterator[Batch]:
     """Purge the claimed drive, and read samples of it before and after.
 
     The last note says how it was done, with `method`, `duration_s` and the result of the samples in
@@ -72,7 +69,7 @@ def purge(
     _check(claim)
     before = _take_samples(claim)
     declined: list[str] = []
-    for way in _chosen(claim, method, ioctl):
+    for way in _chosen(claim, method):
         start_s = time.monotonic()
         try:
             _check(claim)
@@ -93,10 +90,10 @@ def purge(
     )
 
 
-def require(claim: Claim, method: PurgeMethod, ioctl: Ioctl | None = None) -> None:
+def require(claim: Claim, method: PurgeMethod) -> None:
     """Raise UsageError if the claimed drive does not support `method`; changes nothing."""
     _check(claim)
-    _chosen(claim, method, ioctl)
+    _chosen(claim, method)
 
 
 def _check(claim: Claim) -> None:
@@ -105,9 +102,9 @@ def _check(claim: Claim) -> None:
     claim.recheck()
 
 
-def _chosen(claim: Claim, method: PurgeMethod, ioctl: Ioctl | None) -> list[Way]:
+def _chosen(claim: Claim, method: PurgeMethod) -> list[Way]:
     """Return the methods to try, in order."""
-    every = (discard(claim), *nvme.ways(claim, ioctl), ata.way(claim))
+    every = (discard(claim), *nvme.ways(claim), ata.way(claim))
     ways = {way.method: way for way in every}
     if method == "auto":
         return [ways[name] for name in _AUTO if ways[name].why_not is None] or [ways["discard"]]
