@@ -42,7 +42,6 @@ def plan_copy(
     load_protocol: Callable[[], Protocol],
     *,
     erase_id: str | None,
-    roots: Roots,
     before_reading: Callable[[], None] | None,
     warn: Callable[[str], None],
 ) -> tuple[Protocol, plan.PlannedRun]:
@@ -52,6 +51,7 @@ def plan_copy(
     comes before any other complaint. In a directory the source is a file of heatsoak's own, which
     is written before it is read; so is a simulated drive.
     """
+    roots = Roots()
     destination.refuse_unsafe(
         writes=True, erase_id=erase_id, roots=roots, before_reading=before_reading, warn=warn
     )

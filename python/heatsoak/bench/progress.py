@@ -352,21 +352,18 @@ class LiveView(SessionView):
         lines: list[RenderableType] = [self.bar]
         bars = _ASCII_BARS if self.console.options.ascii_only else _BARS
         for run in list(self.runs):
-            if not run.is_over:
-                lines += _lines_of(run, bars)
+            if run.is_over:
+                continue
+            where = f"{run.label}: {run.describe_step()}" if run.label else run.describe_step()
+            told = [where, *([run.because] if run.because else [])]
+            if readings := run.describe_readings():
+                history = list(run.history)
+                top = max(history, default=0.0)
+                shares = (8 * value / top for value in history if top > 0)
+                line = "".join(bars[min(7, int(share))] for share in shares)
+                told.append(f"{readings}  {line}")
+            lines += [output.Text(line, overflow="ellipsis", no_wrap=True) for line in told]
         return Group(*lines)
-
-
-def _lines_of(run: RunView, bars: str) -> list[output.Text]:
-    where = f"{run.label}: {run.describe_step()}" if run.label else run.describe_step()
-    lines = [where, *([run.because] if run.because else [])]
-    readings = run.describe_readings()
-    if readings:
-        history = list(run.history)
-        top = max(history, default=0.0)
-        shares = (8 * value / top for value in history if top > 0)
-        lines.append(f"{readings}  {''.join(bars[min(7, int(share))] for share in shares)}")
-    return [output.Text(line, overflow="ellipsis", no_wrap=True) for line in lines]
 
 
 class PlainView(SessionView):

@@ -7,7 +7,6 @@ there the preconditions since the last purge are repeated as well.
 """
 
 from collections import deque
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -233,7 +232,8 @@ def _taken(
     protocol: Protocol, events: list[Event]
 ) -> tuple[list[TakenStep], dict[int, int], dict[int, int]]:
     """What became of single steps in order, and at which events rounds begin and end."""
-    known = set(_names(protocol))
+    known = {step.name for step in protocol.steps}
+    known |= {one.name for step in protocol.steps for one in step.taken()}
     taken: list[TakenStep] = []
     started: dict[int, int] = {}
     ended: dict[int, int] = {}
@@ -254,12 +254,6 @@ def _taken(
                 names = {index: protocol.steps[index].name for index in started}
                 ended |= {index: at for index, name in names.items() if name == event.step}
     return taken, started, ended
-
-
-def _names(protocol: Protocol) -> Iterator[str]:
-    for step in protocol.steps:
-        yield step.name
-        yield from (one.name for one in step.taken())
 
 
 def require_same_run(

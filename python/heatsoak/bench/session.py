@@ -18,7 +18,9 @@ from heatsoak.bench.conductor import Conductor
 from heatsoak.bench.fleet import WORKERS, Fleet
 from heatsoak.bench.heating import Heaters, HeatSource
 from heatsoak.bench.places import (
+    PlannedRow,
     plan_of,
+    planned_row,
     plans_of,
     require_thresholds,
     runs_of,
@@ -30,7 +32,6 @@ from heatsoak.bench.places import (
 from heatsoak.bench.plan import DrivePart, PlannedRun, RunPlan
 from heatsoak.bench.recorder import Side
 from heatsoak.bench.resume import Past, require_same_run
-from heatsoak.bench.rows import PlannedRow, planned_row
 from heatsoak.protocol import Conditions, Protocol
 from heatsoak.recording import META, Recording
 from heatsoak.recording.meta import RAW
@@ -77,17 +78,11 @@ def plan_session(
     line meanwhile. Without, the drive is asked nothing. `warn` gets a line on what is on a drive
     that the user agrees to lose.
     """
-    roots, options = Roots(), options or DriveOptions()
-    wait = None if tell is None else partial(wait_for_sanitize, place, tell, roots)
+    options = options or DriveOptions()
+    wait = None if tell is None else partial(wait_for_sanitize, place, tell)
     if copy_from is not None:
         protocol, run = copying.plan_copy(
-            place,
-            copy_from,
-            load_protocol,
-            erase_id=erase_id,
-            roots=roots,
-            before_reading=wait,
-            warn=warn,
+            place, copy_from, load_protocol, erase_id=erase_id, before_reading=wait, warn=warn
         )
         of_one_drive = {
             "--power-sensor": options.power_sensor is not None,
@@ -99,12 +94,12 @@ def plan_session(
             raise errors.UsageError(f"{option}: applies to one drive, but a copy has two")
         session = Session(place, protocol, [run], options)
     else:
-        protocol = _load_safely(place, load_protocol, erase_id, roots, wait, warn)
+        protocol = _load_safely(place, load_protocol, erase_id, wait, warn)
         axes = [] if place.is_simulated else by_hand.axes_by_hand(protocol)
         session = Session(place, protocol, runs_of(protocol, place, axes, erase_id), options, axes)
-        _check_options(place, options, roots)
+        _check_options(place, options)
         for run in session.runs:
-            require_thresholds(place, options.thresholds.in_run(run.conditions), roots)
+            require_thresholds(place, options.thresholds.in_run(run.conditions), Roots())
     if erase_id is not None and place.kind not in ("block", "nbd"):
         # nothing has to be destroyed there: it means another target
         raise errors.UsageError(
@@ -118,31 +113,27 @@ def _load_safely(
     place: Place,
     load_protocol: Callable[[], Protocol],
     erase_id: str | None,
-    roots: Roots,
     wait: Callable[[], None] | None,
     warn: Callable[[str], None],
 ) -> Protocol:
     """Load a protocol for one drive; raise RefusedError first where the place must not be used."""
+    roots = Roots()
     try:
         protocol = load_protocol()
     except errors.HeatsoakError:
         # what it would have done is not known: take it for writing, in doubt refuse
         place.refuse_unsafe(writes=True, erase_id=erase_id, roots=roots)
         raise
-    copies = bool(protocol.copies)  # the place is only read then
+    writes = protocol.writes and not protocol.copies  # else the place is only read
     if place.kind == "nbd" and protocol.writes:
         with drives_held([place], roots, None):
             pass  # an export that another run loads is not looked at; of a drive the guard knows
     place.refuse_unsafe(
-        writes=protocol.writes and not copies,
-        erase_id=erase_id,
-        roots=roots,
-        before_reading=wait,
-        warn=warn,
+        writes=writes, erase_id=erase_id, roots=roots, before_reading=wait, warn=warn
     )
     if place.kind == "directory":
         place.size_bytes(protocol, roots)  # in memory, it may be refused
-    if copies:
+    if protocol.copies:
         raise errors.UsageError(
             f"{protocol.name} copies from one drive to another: "
             f"--on {place.text} is the source, name the destination with --to"
@@ -150,14 +141,14 @@ def _load_safely(
     return protocol
 
 
-def _check_options(place: Place, options: DriveOptions, roots: Roots) -> None:
+def _check_options(place: Place, options: DriveOptions) -> None:
     """Raise UsageError for options that the place cannot have; no drive is asked."""
     if options.power_sensor is not None:
         if place.is_simulated:
             raise errors.UsageError(
                 "--power-sensor only applies to real drives: a simulated one's power is modelled"
             )
-        hwmon.named_power(options.power_sensor, roots)
+        hwmon.named_power(options.power_sensor, Roots())
     if options.sensors is not None:
         if place.kind != "nbd":
             raise errors.UsageError(

@@ -25,8 +25,8 @@ from pydantic import BaseModel, ConfigDict
 
 import heatsoak
 from heatsoak import errors, system, writing
+from heatsoak.bench.places import PlannedRow
 from heatsoak.bench.recorder import add_moved, nothing_moved
-from heatsoak.bench.rows import PlannedRow
 from heatsoak.bench.session import DriveOptions, Session, plan_session
 from heatsoak.output import announce, print_err
 from heatsoak.rack.kept import (

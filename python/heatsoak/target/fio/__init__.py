@@ -1,6 +1,6 @@
 """Real targets that fio loads: files, block devices, NBD exports.
 
-``command`` makes fio's command line, ``process`` and ``watch`` run it, ``lane`` turns its status
+``command`` makes fio's command line, ``process`` runs and watches it, ``lane`` turns its status
 into samples; ``file``, ``block`` and ``nbd`` are the targets.
 """
 

@@ -17,9 +17,8 @@ from heatsoak.sensor import Roots, sysfs
 from heatsoak.target import base, memory
 from heatsoak.target.device import drive_behind
 from heatsoak.target.fio.command import FioPlace, layout_step
-from heatsoak.target.fio.process import takes_direct
+from heatsoak.target.fio.process import FioWatch, takes_direct
 from heatsoak.target.fio.target import FioTarget, Regions
-from heatsoak.target.fio.watch import FioWatch
 from heatsoak.target.guard import refusal
 from heatsoak.target.guard.look import TargetView
 from heatsoak.target.guard.users import writers_of_own

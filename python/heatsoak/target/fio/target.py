@@ -17,7 +17,6 @@ from heatsoak.target import base
 from heatsoak.target.fio import process, replay
 from heatsoak.target.fio.command import SEED, FioPlace, command, job, measured, region_of, seed_of
 from heatsoak.target.fio.lane import COLUMNS, Lane
-from heatsoak.target.fio.watch import FioWatch
 from heatsoak.target.guard import refusal
 from heatsoak.target.guard.look import (
     DENSE_UP_TO_BYTES,
@@ -260,7 +259,9 @@ class FioTarget(ABC):
                     f"step '{step.name}': the target only has {size_text(region.span)} of the "
                     f"span of {size_text(load.span.bytes or 0)}",
                 )
-        yield from self._load(step, read, self.command_line(step), FioWatch(self.lane(step)))
+        yield from self._load(
+            step, read, self.command_line(step), process.FioWatch(self.lane(step))
+        )
 
     def _replay(self, step: protocol.Replay) -> Iterator[base.Batch]:
         place = self.place()
@@ -272,7 +273,7 @@ class FioTarget(ABC):
                 kept.append(ticks)
             log = yield from replay.write_iolog(step, place, file, ticks)
             line = replay.replay_command(self.fio, step, place, log)
-            watch = FioWatch(self.lane(log.load(step), is_replay=True))
+            watch = process.FioWatch(self.lane(log.load(step), is_replay=True))
             yield from self._load(step, log.read_region, line, watch, kept)
             yield from replay.compared(step, log, watch.status)
 
@@ -281,7 +282,7 @@ class FioTarget(ABC):
         step: protocol.LoadStep,
         regions: Regions,
         line: list[str],
-        watch: FioWatch,
+        watch: process.FioWatch,
         kept: Sequence[int] | None = None,
     ) -> Iterator[base.Batch]:
         """Load the target, which must be as heatsoak left it, and look at it afterwards."""
@@ -369,6 +370,6 @@ class FioPair(base.Drives):
         ]
         kept = [*source.kept_fds(), *destination.kept_fds()]
         try:
-            yield from FioWatch(*lanes).batches(line, kept)
+            yield from process.FioWatch(*lanes).batches(line, kept)
         finally:
             destination.look()
