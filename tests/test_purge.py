@@ -12,6 +12,7 @@ import loop_drive
 import nvme_controller
 import pytest
 from command import heatsoak_here
+from heatsoak.bench import places
 from heatsoak.bench.places import wait_for_sanitize
 from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import PurgeMethod
@@ -179,15 +180,18 @@ def test_a_drive_on_another_bus_is_asked_no_nvme_command(claimed: Take, image: P
 # -- a sanitize of an earlier run
 
 
-def test_a_sanitize_that_goes_on_is_seen_until_it_ends_where_the_drive_can(tmp_path: Path) -> None:
+def test_a_sanitize_that_goes_on_is_seen_until_it_ends_where_the_drive_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "LOOK_S", 0)
     roots, drive = with_nvme(tmp_path), Controller(polls=3)
     place = Place(str(tmp_path), "block")
     told: list[str] = []
     with answering(drive.ioctl):
-        wait_for_sanitize(place, told.append, roots, look_s=0)
+        wait_for_sanitize(place, told.append, roots)
         assert told == []
         drive.begin_sanitize()
-        wait_for_sanitize(place, told.append, roots, look_s=0)
+        wait_for_sanitize(place, told.append, roots)
         assert len(told) == 1
         assert "50 % done" in told[0]
         info = describe_device("nvme0n1", roots)

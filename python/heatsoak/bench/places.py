@@ -206,7 +206,8 @@ def simulation_s(part: DrivePart, plan: RunPlan) -> float | None:
     return total_s
 
 
-_LOOK_S = 2.0
+#: How often it is looked whether a sanitize is over, and told of it.
+LOOK_S = 2.0
 _TELL_S = 60.0
 
 
@@ -255,15 +256,11 @@ def _drive(place: Place, roots: Roots) -> DeviceInfo:
 
 
 def wait_for_sanitize(
-    place: Place,
-    tell: Callable[[str], None],
-    roots: Roots | None = None,
-    *,
-    look_s: float = _LOOK_S,
+    place: Place, tell: Callable[[str], None], roots: Roots | None = None
 ) -> None:
     """Wait while the drive that `place` names sanitizes itself: it answers no other command.
 
-    Only looks, every `look_s`; `tell` is given a line at first and once a minute.
+    Only looks; `tell` is given a line at first and once a minute.
     """
     if place.kind != "block":
         return
@@ -276,7 +273,7 @@ def wait_for_sanitize(
         if told_s is None or time.monotonic() - told_s >= _TELL_S:
             told_s = time.monotonic()
             tell(f"{place.text}: is being sanitized, {percent_text(done_pct)} done: waiting for it")
-        time.sleep(look_s)
+        time.sleep(LOOK_S)
 
 
 # --- the table of a plan: what run --dry-run prints of each run, as JSON --------------------------

@@ -185,7 +185,15 @@ class Recorder:
                 part_of_copy=side.part_of_copy,
             )
         else:
-            meta = _resumed(resumes.meta, columns, sensors)
+            # sensors may have been added since
+            then, here = resumes.meta, {sensor.name for sensor in sensors}
+            again: dict[str, Any] = {
+                **{"status": "running", "reason": None, "duration_s": None},
+                "tools": {**then.tools, "heatsoak": heatsoak.__version__},
+                "columns": types_of([*then.columns, *columns]),
+                "sensors": [*sensors, *(old for old in then.sensors if old.name not in here)],
+            }
+            meta = then.model_copy(update=again)
         self.writer = RecordingWriter(side.directory, meta, resumed=resumes is not None)
         self.poller = Poller(
             side.sensors, target.clock, self._on_reading, on_note=self._on_sensor_note
@@ -322,21 +330,3 @@ class Recorder:
             self.note(level, text)
         except ToolError as error:
             self.unwritten = error
-
-
-def _resumed(
-    then: RecordingMeta, columns: Sequence[str], sensors: Sequence[SensorMeta]
-) -> RecordingMeta:
-    """What a resumed recording says about itself: sensors may have been added since."""
-    here = {sensor.name for sensor in sensors}
-    gone = [sensor for sensor in then.sensors if sensor.name not in here]
-    return then.model_copy(
-        update={
-            "status": "running",
-            "reason": None,
-            "duration_s": None,
-            "tools": {**then.tools, "heatsoak": heatsoak.__version__},
-            "columns": types_of([*then.columns, *columns]),
-            "sensors": [*sensors, *gone],
-        }
-    )

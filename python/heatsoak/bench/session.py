@@ -29,14 +29,14 @@ from heatsoak.bench.places import (
     settings_for_run,
     wait_for_sanitize,
 )
-from heatsoak.bench.plan import DrivePart, PlannedRun, RunPlan
+from heatsoak.bench.plan import PlannedRun, RunPlan
 from heatsoak.bench.recorder import Side
 from heatsoak.bench.resume import Past, require_same_run
 from heatsoak.protocol import Conditions, Protocol
 from heatsoak.recording import META, Recording
 from heatsoak.recording.meta import RAW
 from heatsoak.sensor import Roots, hwmon
-from heatsoak.target import Note, Place, hctm
+from heatsoak.target import Place, hctm
 from heatsoak.target.lock import drives_held
 from heatsoak.target.place import drive_at, drives_of, found_again
 
@@ -287,29 +287,22 @@ class Session:
                 past = None
                 for part in run.parts:
                     directories.clear(part.directory(directory))
-            sides = [
-                self._side(part, part.directory(directory), notes, stack)
-                for part, notes in zip(run.parts, opened, strict=True)
-            ]
+            sides = []
+            for part, notes in zip(run.parts, opened, strict=True):
+                own, options = part.directory(directory), self.options
+                # set what was asked for, and find the sensors; the stack puts back and closes
+                wanted = options.thresholds.in_run(part.conditions)
+                settings = stack.enter_context(settings_for_run(part.place, wanted, self.roots))
+                sensors, more = stack.enter_context(
+                    sensors_at(part.place, own, self.roots, options.power_sensor, options.sensors)
+                )
+                known = [*settings, *notes, *more, *part.notes]
+                sides.append(
+                    Side(part.protocol, part.conditions, own, sensors, known, part.part_of_copy)
+                )
             yield Conductor(
                 run.turns, drives_of(targets), sides, observer, past, self.protocol.notes
             )
-
-    def _side(
-        self, part: DrivePart, directory: Path, opened: Sequence[Note], stack: ExitStack
-    ) -> Side:
-        """Set what was asked for, find the sensors, and return what is recorded of a drive.
-
-        `stack` puts back and closes.
-        """
-        options = self.options
-        wanted = options.thresholds.in_run(part.conditions)
-        settings = stack.enter_context(settings_for_run(part.place, wanted, self.roots))
-        sensors, more = stack.enter_context(
-            sensors_at(part.place, directory, self.roots, options.power_sensor, options.sensors)
-        )
-        known = [*settings, *opened, *more, *part.notes]
-        return Side(part.protocol, part.conditions, directory, sensors, known, part.part_of_copy)
 
     def _heat_of(self, run: PlannedRun, directory: Path) -> list[HeatSource]:
         """What heats a run; raises UsageError where that cannot be commanded here."""

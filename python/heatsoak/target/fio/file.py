@@ -197,10 +197,6 @@ class DirectoryTarget(FioTarget):
             self.identity.details.get("logical_block_bytes", 4096) if self._direct else 1,
         )
 
-    def _disk(self) -> str | None:
-        device: str | None = self.identity.details.get("device")
-        return device
-
     def describe(self) -> dict[str, Any]:
         """Return how the load is made."""
         return {**super().describe(), "test_file_bytes": self.identity.size_bytes}

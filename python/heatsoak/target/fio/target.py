@@ -166,10 +166,6 @@ class FioTarget(ABC):
         """Return why a load failed where fio cannot know: because its target is gone."""
         return None
 
-    def _disk(self) -> str | None:
-        """Return the kernel name of the underlying drive, if known."""
-        return None
-
     def columns(self) -> list[str]:
         """Return the sample columns that it fills."""
         return list(COLUMNS)
@@ -313,7 +309,7 @@ class FioTarget(ABC):
         self, step: protocol.WorkloadStep, job: str | None = None, *, is_replay: bool = False
     ) -> Lane:
         """Return what follows a load on this target; with `job`, only that job."""
-        disk = self._disk()
+        disk = self.identity.details.get("device")
         busy = None if disk is None else busy_time(disk, Roots())
         return Lane(step, self.place(), self.clock, self._raw_dir, busy, job, is_replay=is_replay)
 
