@@ -53,9 +53,8 @@ def require_hands(protocol: Protocol, runs: Sequence[PlannedRun], axes: Sequence
     example = " ".join(f"--set {name}={cell[name]}" for name in protocol.matrix.axes)
     raise errors.UsageError(
         f"{protocol.name} takes the drive through {len(places)} places, which on a real machine "
-        "have to be "
-        "changed by hand, and there is no terminal to ask at: name the one that it is in, such as "
-        f"{example}"
+        "have to be changed by hand, and there is no terminal to ask at: name the one that it is "
+        f"in, such as {example}"
     )
 
 

@@ -1,7 +1,8 @@
 """Takes a run's steps on its drives, one or a copy's two, and records everything meanwhile."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -332,14 +333,14 @@ class Conductor:
                 recorder.poller.normal()
 
     def _consume(
-        self, batches: Iterator[NumberedBatch], until: Callable[[], bool] | None = None
+        self, batches: Generator[NumberedBatch], until: Callable[[], bool] | None = None
     ) -> tuple[bool, bool]:
         """Record what comes, until it ends or `until` is true; watch limits meanwhile.
 
         Return whether it ended early, and whether there was a warning.
         """
         has_warned, is_early = False, False
-        try:
+        with closing(batches):  # ends the load at once, not when the iterator is collected
             for number, batch in batches:
                 recorder = self.recorders[number]
                 if isinstance(batch, Note):
@@ -359,10 +360,6 @@ class Conductor:
                 if until is not None and number == len(self.recorders) - 1 and until():
                     is_early = True
                     break
-        finally:
-            close = getattr(batches, "close", None)
-            if close is not None:
-                close()  # ends the load at once, not when the iterator is collected
         return is_early, has_warned
 
     def _show(self) -> None:

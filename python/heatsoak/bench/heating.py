@@ -275,9 +275,7 @@ class Heating:
         recorder.event(kind, None, f"after {words.duration_text(waited_s)}", data)
         if is_steady:
             return
-        rising = [
-            f"{name} rose by {words.kelvin_text(k)}" for name, k in known_k.items() if k >= 0.5
-        ]
+        rising = [f"{n} rose by {words.kelvin_text(k)}" for n, k in known_k.items() if k >= RISE_K]
         seen = words.listed(rising) or (
             "it takes ten minutes to tell" if data["temps_c"] else "no temperature can be read"
         )

@@ -140,15 +140,11 @@ class Prober:
         if rates.duration_s < min_s or rates.end_s - rates.checked_s < wait_s:
             return False
         rates.checked_s = rates.end_s
-        try:
-            drops = rates.drops() or []
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException as error:  # whatever is wrong, a panic in Rust included
-            self._warn(f"cannot tell whether it fell, so it runs to its end: {_said(error)}")
+        drops = self._drops(rates, "cannot tell whether it fell, so it runs to its end")
+        if drops == "failed":
             rates.checked_s = float("inf")
             return False
-        return sum(drop.end_s - drop.onset_s for drop in drops) >= min_s
+        return sum(drop.end_s - drop.onset_s for drop in drops or []) >= min_s
 
     def end(self, step: Step, *, was_done: bool = True) -> None:
         """A step is over; `was_done` says whether it did what it is for."""
@@ -158,19 +154,25 @@ class Prober:
             self.mean_iops.append(mean_iops(rates.frames))
         if rates is None or step.name not in self._asked:
             return
+        drops = self._drops(rates, f"'{step.name}' could not be judged, so its probes are run")
+        if drops == "failed":
+            outcome = _Outcome("failed")
+        elif drops:
+            outcome = _Outcome("fell", max(drops, key=lambda drop: drop.depth))
+        else:
+            outcome = _Outcome("short" if drops is None else "steady")
+        self._outcomes[step.name] = outcome
+
+    def _drops(self, rates: _Rates, warning: str) -> list[Drop] | Literal["failed"] | None:
+        """Judge what has come of a step; None where that is too short."""
         try:
-            drops = rates.drops()
+            return rates.drops()
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # whatever is wrong, a panic in Rust included
-            self._outcomes[step.name] = _Outcome("failed")
-            self._warn(f"'{step.name}' could not be judged, so its probes are run: {_said(error)}")
-            return
-        deepest = max(drops or [], key=lambda drop: drop.depth, default=None)
-        if deepest is not None:
-            self._outcomes[step.name] = _Outcome("fell", deepest)
-        else:
-            self._outcomes[step.name] = _Outcome("short" if drops is None else "steady")
+            lines = str(error).splitlines()
+            self._warn(f"{warning}: {lines[0] if lines else type(error).__name__}")
+            return "failed"
 
     def _decide(self, step: Step) -> Decision:
         if step.purges and not self._can_purge:
@@ -207,9 +209,3 @@ class Prober:
                 if kind in found
             ),
         )
-
-
-def _said(error: BaseException) -> str:
-    """What an error says, in one line."""
-    lines = str(error).splitlines()
-    return lines[0] if lines else type(error).__name__

@@ -163,7 +163,6 @@ def _size(size: Size, scale: float, min_bytes: int) -> Size:
 
 #: Keys of one kind of step, which no setting changes in all of them.
 _OF_ONE_STEP = ("end_after_drop", "duration", "until_temp_c")
-_PROTOCOL_KEYS = ("file_size",)
 #: The kinds of steps that a workload's key changes without a step's name.
 _CHANGED_BY_KEY = ("workload", "copy")
 
@@ -214,7 +213,7 @@ def _as_text(setting: str) -> str:
 def _apply(protocol: model.Protocol, key: str, value: str) -> model.Protocol:
     if protocol.matrix is not None and key in protocol.matrix.axes:
         return _choose(protocol, protocol.matrix, key, value)
-    if key in _PROTOCOL_KEYS:
+    if key == "file_size":
         return _rebuilt(protocol, {key: value})
     if key in settable(Workload):
         if protocol.copies and key not in settable(Copy):
@@ -234,7 +233,7 @@ def _apply(protocol: model.Protocol, key: str, value: str) -> model.Protocol:
         )
     axes = [] if protocol.matrix is None else list(protocol.matrix.axes)
     # a label may resemble a key, and a misspelt key should not become one
-    if near := suggestion(key, (*settable(Workload), *_PROTOCOL_KEYS, *axes), likeness=0.8):
+    if near := suggestion(key, (*settable(Workload), "file_size", *axes), likeness=0.8):
         raise _unknown(key, value, near)
     _check_label(key, value)
     return _labelled(protocol, key, value)

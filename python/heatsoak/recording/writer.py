@@ -184,7 +184,7 @@ class RecordingWriter:
             if lock_events(self._events) and not resumed:
                 undo.callback(self._remove_begun)
             place.reserve(RESERVE)
-            self._write_meta()
+            write_meta(self.directory, self.meta)
             undo.pop_all()
         self._syncer = threading.Thread(target=self._sync_forever, name="journal-sync", daemon=True)
         self._syncer.start()
@@ -208,7 +208,8 @@ class RecordingWriter:
 
     def append_row(self, row: Mapping[str, float | str | None]) -> None:
         """Append one sample, leaving out values that are None or not finite."""
-        known = {name: value for name, value in row.items() if _is_known(value)}
+        given = {name: value for name, value in row.items() if value is not None}
+        known = {n: v for n, v in given.items() if isinstance(v, str) or math.isfinite(v)}
         line = json.dumps(known, separators=(",", ":"))  # the same form as append writes
         self._write(self._journal, line.encode() + b"\n")
 
@@ -220,7 +221,8 @@ class RecordingWriter:
     def update(self, **changes: Any) -> None:
         """Change fields of `recording.json`, atomically."""
         self.meta = self.meta.model_copy(update=changes)
-        self._write_meta()
+        with writing.reporting_write_errors(self.directory):
+            write_meta(self.directory, self.meta)
 
     def finish(
         self,
@@ -313,10 +315,6 @@ class RecordingWriter:
             if file is self._journal:
                 self._seal = seal
 
-    def _write_meta(self) -> None:
-        with writing.reporting_write_errors(self.directory):
-            write_meta(self.directory, self.meta)
-
     def _sync_forever(self) -> None:
         while not self._closed.wait(SYNC_INTERVAL_S):
             for file in (self._journal, self._events):
@@ -325,10 +323,6 @@ class RecordingWriter:
                     os.fsync(file.fileno())
                 except (OSError, ValueError):
                     return  # the next append fails the same way and reports it
-
-
-def _is_known(value: float | str | None) -> bool:
-    return value is not None and (isinstance(value, str) or math.isfinite(value))
 
 
 def journal_to_parquet(directory: Path, meta: RecordingMeta) -> None:

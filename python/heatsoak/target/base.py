@@ -208,7 +208,7 @@ class Target(Recorded, Protocol):
 NumberedBatch = tuple[int, Batch]
 
 
-def numbered(number: int, batches: Iterator[Batch]) -> Iterator[NumberedBatch]:
+def numbered(number: int, batches: Iterator[Batch]) -> Generator[NumberedBatch]:
     """Yield `batches` as those of one drive; closing this closes them."""
     try:
         for batch in batches:
@@ -228,18 +228,18 @@ class Drives:
         """Take the targets, whose clocks go together."""
         self.targets = targets
 
-    def alone(self, number: int, batches: Iterator[Batch]) -> Iterator[NumberedBatch]:
+    def alone(self, number: int, batches: Iterator[Batch]) -> Generator[NumberedBatch]:
         """Let one drive do what yields `batches`; the others rest meanwhile."""
         return numbered(number, batches)
 
-    def copy(self, step: protocol.Copy) -> Iterator[NumberedBatch]:
+    def copy(self, step: protocol.Copy) -> Generator[NumberedBatch]:
         """Copy once, to the end.
 
         Raises ToolError when the tool or a drive fails; what was yielded before stands.
         """
         raise UsageError(f"{step.name}: a copy takes two drives")
 
-    def idle(self, duration_s: float) -> Iterator[NumberedBatch]:
+    def idle(self, duration_s: float) -> Generator[NumberedBatch]:
         """Let `duration_s` pass without load; of each stretch the last drive yields last."""
         last = len(self.targets) - 1
         return numbered(last, self.targets[last].idle(duration_s))

@@ -283,6 +283,10 @@ def _row(info: device.DeviceInfo, roots: Roots) -> device.DriveRow:
     from heatsoak.target.guard.look import nothing_found
 
     reasons, data = examine(info.path, roots)
+    columns: dict[str, None] = {}
+    for sensor in drive_sensors(info.name, roots):
+        columns |= dict.fromkeys(sensor.info.columns)
+        sensor.close()
     name = info.erase_id or str(info.path)
     erase = None if reasons else word_for(name, data)
     held = data or nothing_found(info.size_bytes, is_whole=False)
@@ -293,20 +297,11 @@ def _row(info: device.DeviceInfo, roots: Roots) -> device.DriveRow:
         serial=info.serial,
         size_bytes=info.size_bytes,
         simulated=False,
-        sensors=_columns(info, roots),
+        sensors=list(columns),
         writable=not reasons,
         why="; ".join(reasons) or f"{held}; writing needs --erase {erase}",
         erase=erase,
     )
-
-
-def _columns(info: device.DeviceInfo, roots: Roots) -> list[str]:
-    sensors = drive_sensors(info.name, roots)
-    try:
-        return list(dict.fromkeys(column for one in sensors for column in one.info.columns))
-    finally:
-        for sensor in sensors:
-            sensor.close()
 
 
 def simulated() -> Iterator[device.DriveRow]:

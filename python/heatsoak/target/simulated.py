@@ -397,13 +397,13 @@ class SimulatedPair(base.Drives):
         super().__init__(source, destination)
         self._both = (source, destination)
 
-    def alone(self, number: int, batches: Iterator[base.Batch]) -> Iterator[base.NumberedBatch]:
+    def alone(self, number: int, batches: Iterator[base.Batch]) -> Generator[base.NumberedBatch]:
         """Let one drive do something; the other rests until it is done."""
         for batch in batches:
             yield number, batch
             yield from self._catch_up(1 - number)
 
-    def copy(self, step: protocol.Copy) -> Iterator[base.NumberedBatch]:
+    def copy(self, step: protocol.Copy) -> Generator[base.NumberedBatch]:
         """Copy once; raises ShutDownError for a drive that shut itself down."""
         try:
             transfer = Transfer(
@@ -430,7 +430,7 @@ class SimulatedPair(base.Drives):
             for target in self._both:
                 target.core.end()
 
-    def idle(self, duration_s: float) -> Iterator[base.NumberedBatch]:
+    def idle(self, duration_s: float) -> Generator[base.NumberedBatch]:
         """Let time pass for both."""
         until_s = max(target.clock.now_s() for target in self._both) + duration_s
         rests = {
@@ -445,7 +445,7 @@ class SimulatedPair(base.Drives):
                 else:
                     yield number, batch
 
-    def _catch_up(self, number: int) -> Iterator[base.NumberedBatch]:
+    def _catch_up(self, number: int) -> Generator[base.NumberedBatch]:
         """Let one drive rest until its clock shows what the other's does."""
         target = self._both[number]
         behind_s = max(each.clock.now_s() for each in self._both) - target.clock.now_s()

@@ -31,6 +31,8 @@ from heatsoak.target.fio.lane import Lane, Stalls
 #: with ``json+``), and it has the nbd engine.
 OLDEST = (3, 20)
 
+#: The program that makes fio end with us, and what installs it.
+ENDS_WITH_US = ("setpriv", "util-linux")
 _ENGINES = ("io_uring", "libaio", "psync")
 _IO_URING_SETUP = 425  # the same number on every architecture
 
@@ -69,11 +71,6 @@ def find_fio() -> Fio:
     """Return the fio of this machine; raises ToolError if it is missing or too old."""
     path = tools.find_tool("fio", "fio")
     return _ask(path, os.stat(path).st_mtime_ns)  # noqa: PTH116 -- a string from find_tool()
-
-
-def setpriv() -> str:
-    """Return the program that makes fio end with us; raises ToolError if it is missing."""
-    return tools.find_tool("setpriv", "util-linux")
 
 
 @lru_cache(maxsize=8)
@@ -140,7 +137,7 @@ class FioProcess(base.Closing):
         self._stderr = stderr
         with saying("fio cannot be started"):
             self._process = subprocess.Popen(
-                [setpriv(), "--pdeathsig", "KILL", "--", *command],
+                [tools.find_tool(*ENDS_WITH_US), "--pdeathsig", "KILL", "--", *command],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
@@ -154,15 +151,10 @@ class FioProcess(base.Closing):
         with suppress(OSError):
             fcntl.fcntl(self._out, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
-    @property
-    def pid(self) -> int:
-        """The process id, which is also the group's."""
-        return self._process.pid
-
     def is_stopped(self) -> bool:
         """Whether it was stopped, as by Ctrl-Z in a shell."""
         try:
-            stat = Path(f"/proc/{self.pid}/stat").read_text("utf-8", "replace")
+            stat = Path(f"/proc/{self._process.pid}/stat").read_text("utf-8", "replace")
         except OSError:
             return False
         return stat.rpartition(")")[2].split()[0] in "Tt"
@@ -186,9 +178,8 @@ class FioProcess(base.Closing):
                 return self._process.wait(FAREWELL_S)
             except subprocess.TimeoutExpired:
                 self._signal(signal.SIGKILL)
-        raise ToolError(
-            f"fio (process {self.pid}) cannot be killed: the kernel is waiting for the drive"
-        )
+        which = f"fio (process {self._process.pid})"
+        raise ToolError(f"{which} cannot be killed: the kernel is waiting for the drive")
 
     def interrupt(self) -> bytes:
         """Stop fio now; return its remaining output, including the last document if in time."""

@@ -4,13 +4,13 @@ import os
 import shlex
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from heatsoak import errors, protocol
+from heatsoak import errors, protocol, tools
 from heatsoak.recording import SensorMeta
 from heatsoak.sensor import Roots, busy_time
 from heatsoak.target import base
@@ -213,7 +213,7 @@ class FioTarget(ABC):
         try:
             notes = list(self._claim(writes))
             self._fio = process.find_fio()
-            process.setpriv()
+            tools.find_tool(*process.ENDS_WITH_US)
             place = self.place()
             self.look()
         except BaseException:
@@ -346,7 +346,7 @@ class FioPair(base.Drives):
         self._both = (source, destination)
         destination.clock = source.clock
 
-    def copy(self, step: protocol.Copy) -> Iterator[base.NumberedBatch]:
+    def copy(self, step: protocol.Copy) -> Generator[base.NumberedBatch]:
         """Copy once; raises ToolError if fio or a drive fails."""
         source, destination = self._both
         source.fio.require(_OLDEST_FIO, " to copy")
