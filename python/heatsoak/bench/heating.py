@@ -193,7 +193,16 @@ class Heating:
             for source in self._sources:
                 start_s = self._recorder.now_s()
                 source.heater.start()
-                self._begin(source, start_s)
+                source.start_s = start_s
+                data = {
+                    "source": source.heat.source,
+                    "load_pct": source.heat.load_pct,
+                    **source.heater.describe(),
+                    "temps_c": self._recorder.latest.temps_c(),
+                }
+                self._recorder.event("heat-begin", None, source.heat.describe(), data)
+                for text in source.heater.notes():
+                    self._recorder.note("warning", text)
             if self._sources:
                 self._warm_up(observer, wait)
             yield
@@ -226,19 +235,6 @@ class Heating:
                 {"source": source.heat.source, **data},
             )
 
-    def _begin(self, source: _Source, start_s: float) -> None:
-        recorder = self._recorder
-        source.start_s = start_s
-        data = {
-            "source": source.heat.source,
-            "load_pct": source.heat.load_pct,
-            **source.heater.describe(),
-            "temps_c": recorder.latest.temps_c(),
-        }
-        recorder.event("heat-begin", None, source.heat.describe(), data)
-        for text in source.heater.notes():
-            recorder.note("warning", text)
-
     def _warm_up(self, observer: Observer, wait: Wait) -> None:
         recorder = self._recorder
         heats = [source.heat for source in self._sources]
@@ -262,12 +258,9 @@ class Heating:
         self._is_warming_up = True
         wait(max_s, is_done)
         self._is_warming_up = False
-        if until_steady:
-            self._report_steady(is_steady, recorder.now_s() - start_s, steadiness)
-
-    def _report_steady(self, is_steady: bool, waited_s: float, steadiness: Steadiness) -> None:
-        recorder = self._recorder
-        rises_k = steadiness.rises_k(recorder.now_s())
+        if not until_steady:
+            return
+        waited_s, rises_k = recorder.now_s() - start_s, steadiness.rises_k(recorder.now_s())
         # a sensor that does not answer has no rise, and JSON no infinity
         known_k = {name: round(k, 2) for name, k in rises_k.items() if k < float("inf")}
         data = {"waited_s": waited_s, "rises_k": known_k, "temps_c": recorder.latest.temps_c()}

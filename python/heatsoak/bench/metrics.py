@@ -178,7 +178,12 @@ def _of_drive(
     latest = drive.latest.values()
     for name, value in latest.items():
         family = columns.column_of(name).metric
-        if family is not None and _is_of_now(name, latest):
+        # a reading is no placeholder, and no latency of I/O that is long over
+        way, _, what = name.partition("_")
+        is_of_now = what != "lat_us" or latest.get(f"{way}_iops") != 0
+        if name.startswith(columns.TEMPERATURES):
+            is_of_now = is_possible_temp(value)
+        if family is not None and is_of_now:
             yield family, openmetrics.labels_of(name), value * family.times / family.over
     for way, verb in (("read", "read"), ("write", "written")) if drive.moved else ():
         for unit, what in (("bytes", f"Bytes {verb}"), ("operations", f"{way.title()}s")):
@@ -191,11 +196,3 @@ def _of_drive(
         yield _LIMIT, {"limit": name}, limit_c
     for one in _VERDICTS if drive.verdict is not None else ():
         yield _VERDICT, {"verdict": one}, float(one == drive.verdict)
-
-
-def _is_of_now(name: str, latest: Mapping[str, float]) -> bool:
-    """Whether a value is a reading: no placeholder, and no latency of I/O that is long over."""
-    if name.startswith(columns.TEMPERATURES):
-        return is_possible_temp(latest[name])
-    way, _, what = name.partition("_")
-    return what != "lat_us" or latest.get(f"{way}_iops") != 0

@@ -62,15 +62,6 @@ class Latest:
         # one C-level call: no reader sees half of it
         self._values.update(row)
 
-    def update_from(self, samples: pl.DataFrame) -> None:
-        """Take over each column's last value that is not null."""
-        if samples.is_empty():
-            return
-        last = samples.select(cs.numeric().drop_nulls().last().cast(pl.Float64))
-        self.update(
-            {name: value for name, value in last.row(0, named=True).items() if value is not None}
-        )
-
     def forget_load(self) -> None:
         """Leave out what a load did, once it is over: the next may do nothing of it."""
         for name in list(self._values):
@@ -218,7 +209,9 @@ class Recorder:
                 self.latest.update({n: v for n, v in row.items() if isinstance(v, int | float)})
                 self.writer.append_row({**row, "step": self.step_name})
             return
-        self.latest.update_from(samples)
+        last = samples.select(cs.numeric().drop_nulls().last().cast(pl.Float64))
+        known = last.row(0, named=True).items()
+        self.latest.update({name: value for name, value in known if value is not None})
         step = pl.lit(self.step_name, dtype=pl.String).alias("step")
         self.writer.append(samples.with_columns(step))
 

@@ -231,15 +231,13 @@ def run_tool(fd: int, name: str, *options: str) -> tuple[int, str, str]:
     Raises Doubt if it is missing, cannot be run or does not end.
     """
     try:
-        tool = which(name)
+        if (tool := which(name)) is None:
+            raise Doubt(
+                f"{name} is missing, so there is no way to tell what is on it (install util-linux)"
+            )
+        done = run_on(fd, tool, *options, timeout_s=TIMEOUT_S)
     except ToolError as error:
         raise Doubt(str(error)) from None
-    if tool is None:
-        raise Doubt(
-            f"{name} is missing, so there is no way to tell what is on it (install util-linux)"
-        )
-    try:
-        done = run_on(fd, tool, *options, timeout_s=TIMEOUT_S)
     except subprocess.TimeoutExpired:
         raise Doubt(f"{name} did not finish within {duration_text(TIMEOUT_S)}") from None
     except OSError as error:

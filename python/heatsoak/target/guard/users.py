@@ -432,7 +432,9 @@ def _openers_now(
     is_confined = False
     found: list[str] = []
     unseen: list[str] = []
-    own = (_own_pid(roots), str(own_fd))
+    own = (str(os.getpid()), str(own_fd))
+    with suppress(OSError):
+        own = ((roots.proc / "self").readlink().name, str(own_fd))
     for process in processes(roots):
         try:
             descriptors = [entry.name for entry in (process / "fd").iterdir()]
@@ -460,13 +462,6 @@ def _openers_now(
                 if not has_ended(error) and process.name not in unseen:
                     unseen.append(process.name)
     return found, unseen, is_confined
-
-
-def _own_pid(roots: Roots) -> str:
-    try:
-        return (roots.proc / "self").readlink().name
-    except OSError:
-        return str(os.getpid())
 
 
 def _writes_to(process: Path, descriptor: str, ways: _Ways, roots: Roots) -> bool:
