@@ -31,19 +31,19 @@ from heatsoak.protocol import (
 from heatsoak.recording import Recording, attempt_name
 from heatsoak.recording.meta import Status
 from heatsoak.sensor import Sensor
-from heatsoak.target import Drives, LoadResult, Note, NumberedBatch, Target
+from heatsoak.target import base
 from heatsoak.words import duration_text, temp_text
 
 
 def conduct(
     protocol: Protocol,
-    target: Target,
+    target: base.Target,
     conditions: Conditions,
     directory: Path,
     *,
     sensors: list[Sensor],
     observer: Observer,
-    notes: Sequence[Note] = (),
+    notes: Sequence[base.Note] = (),
     heat: Sequence[HeatSource] = (),
 ) -> Recording:
     """Run `protocol` once on `target`, which is open, and record it into `directory`.
@@ -52,7 +52,7 @@ def conduct(
     """
     side = Side(protocol, conditions, directory, sensors, notes)
     turns = turns_of(protocol)
-    conductor = Conductor(turns, Drives(target), [side], observer, warnings=protocol.notes)
+    conductor = Conductor(turns, base.Drives(target), [side], observer, warnings=protocol.notes)
     (recording,) = conductor.run(heat)
     return recording
 
@@ -73,7 +73,7 @@ class Conductor:
     """
 
     turns: Sequence[Turn]
-    drives: Drives
+    drives: base.Drives
     sides: Sequence[Side]
     observer: Observer
     past: Past | None = None
@@ -333,7 +333,7 @@ class Conductor:
                 recorder.poller.normal()
 
     def _consume(
-        self, batches: Generator[NumberedBatch], until: Callable[[], bool] | None = None
+        self, batches: Generator[base.NumberedBatch], until: Callable[[], bool] | None = None
     ) -> tuple[bool, bool]:
         """Record what comes, until it ends or `until` is true; watch limits meanwhile.
 
@@ -343,10 +343,10 @@ class Conductor:
         with closing(batches):  # ends the load at once, not when the iterator is collected
             for number, batch in batches:
                 recorder = self.recorders[number]
-                if isinstance(batch, Note):
+                if isinstance(batch, base.Note):
                     has_warned |= batch.level == "warning"
                     recorder.note(batch.level, batch.text, batch.data)
-                elif isinstance(batch, LoadResult):
+                elif isinstance(batch, base.LoadResult):
                     recorder.outcome = batch.data
                 elif not batch.is_empty():
                     self.prober.append(batch)

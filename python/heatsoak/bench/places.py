@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from heatsoak.bench import heating
 from heatsoak.bench.by_hand import walked
-from heatsoak.bench.heating import PlannedHeat, heats_on, warm_up_s
 from heatsoak.bench.plan import (
     AssumedSpeeds,
     DrivePart,
@@ -116,7 +116,9 @@ def _plan(steps: Sequence[Step], part: DrivePart, speeds: AssumedSpeeds, roots: 
     made = plan(steps, size_bytes, speeds, traffic_on(size_bytes))
     if place.is_simulated:
         return made
-    return replace(made, warm_up_s=warm_up_s(heats_on(part.protocol, part.conditions)))
+    return replace(
+        made, warm_up_s=heating.warm_up_s(heating.heats_on(part.protocol, part.conditions))
+    )
 
 
 @contextmanager
@@ -353,7 +355,7 @@ class PlannedRow(Lengths):
     target: str
     conditions: Conditions
     set_up: Conditions
-    heat: list[PlannedHeat]
+    heat: list[heating.PlannedHeat]
     warm_up_s: float
     size_bytes: int
     endurance_bytes: float
@@ -374,7 +376,7 @@ def planned_row(
     plan: RunPlan,
     roots: Roots,
     set_up: Conditions | None = None,
-    heat: Sequence[PlannedHeat] = (),
+    heat: Sequence[heating.PlannedHeat] = (),
 ) -> PlannedRow:
     """Return the row of one drive of a run; nothing is touched."""
     rated, in_memory = part.place.rated, part.place.memory_note(roots)

@@ -12,22 +12,15 @@ import polars.selectors as cs
 import psutil
 
 import heatsoak
+from heatsoak import recording
 from heatsoak.bench.interruptions import Interruptions, boot_now
 from heatsoak.errors import ToolError
 from heatsoak.protocol import Conditions, Observation, Protocol, Step
-from heatsoak.recording import (
-    CopyPart,
-    Event,
-    Recording,
-    RecordingMeta,
-    RecordingWriter,
-    SensorMeta,
-)
 from heatsoak.recording.columns import COMPOSITE, TEMPERATURES, drive_temperatures, types_of
 from heatsoak.recording.meta import Status
 from heatsoak.sensor import Poller, Sensor
 from heatsoak.sensor.poller import PAUSE_INTERVAL_S
-from heatsoak.target import Note, Recorded
+from heatsoak.target.base import Note, Recorded
 from heatsoak.units import is_possible_temp
 from heatsoak.words import temp_text
 
@@ -110,7 +103,7 @@ class Side:
     directory: Path
     sensors: list[Sensor] = field(default_factory=list)
     notes: Sequence[Note] = ()
-    part_of_copy: CopyPart | None = None
+    part_of_copy: recording.CopyPart | None = None
 
 
 class Recorder:
@@ -128,7 +121,7 @@ class Recorder:
         side: Side,
         target: Recorded,
         on_note: Callable[[str, str], None],
-        resumes: Recording | None = None,
+        resumes: recording.Recording | None = None,
         on_reading: Callable[[dict[str, float]], None] = lambda _: None,
     ) -> None:
         """Open the recording in the side's directory; `on_note` gets what is worth a line.
@@ -151,11 +144,11 @@ class Recorder:
         columns = ["step", *target.columns()]
         columns += [column for sensor in side.sensors for column in sensor.info.columns]
         sensors = [
-            SensorMeta(**asdict(sensor.info), idle_interval_s=PAUSE_INTERVAL_S)
+            recording.SensorMeta(**asdict(sensor.info), idle_interval_s=PAUSE_INTERVAL_S)
             for sensor in side.sensors
         ] + target.sensors()
         if resumes is None:
-            meta = RecordingMeta(
+            meta = recording.RecordingMeta(
                 protocol=side.protocol,
                 conditions=side.conditions,
                 drive=asdict(target.identity),
@@ -185,7 +178,7 @@ class Recorder:
                 "sensors": [*sensors, *(old for old in then.sensors if old.name not in here)],
             }
             meta = then.model_copy(update=again)
-        self.writer = RecordingWriter(side.directory, meta, resumed=resumes is not None)
+        self.writer = recording.RecordingWriter(side.directory, meta, resumed=resumes is not None)
         self.poller = Poller(
             side.sensors, target.clock, self._on_reading, on_note=self._on_sensor_note
         )
@@ -248,7 +241,9 @@ class Recorder:
         self, kind: str, step: str | None, text: str = "", data: dict[str, Any] | None = None
     ) -> None:
         """Append an event that happens now."""
-        self.writer.event(Event(t_s=self.now_s(), kind=kind, step=step, text=text, data=data or {}))
+        self.writer.event(
+            recording.Event(t_s=self.now_s(), kind=kind, step=step, text=text, data=data or {})
+        )
 
     def note(self, level: str, text: str, data: dict[str, Any] | None = None) -> None:
         """Append what is worth a line, and tell it."""

@@ -21,7 +21,7 @@ from heatsoak.errors import UsageError
 from heatsoak.protocol import Conditions, Precondition, Protocol, Step
 from heatsoak.recording import Event, Recording, attempt_name, writer
 from heatsoak.recording.meta import ATTEMPT, EVENTS, JOURNAL, PARQUET, is_attempt
-from heatsoak.target import Identity
+from heatsoak.target.base import Identity
 from heatsoak.words import duration_text, said
 
 
