@@ -158,7 +158,7 @@ def _check_options(place: Place, options: DriveOptions) -> None:
             sensor.close()
 
 
-@dataclass
+@dataclass(eq=False)
 class Session:
     """Planned runs of one protocol, each in its own conditions; see :func:`plan_session`.
 
