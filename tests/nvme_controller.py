@@ -5,8 +5,14 @@ import errno
 import os
 import struct
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import pytest
+from heatsoak.sensor import Roots, nvme_admin
+from heatsoak.target.hctm import NvmeController
 
 INVALID_OPCODE, INVALID_FIELD = 0x4001, 0x4002
 GET_LOG, IDENTIFY, SET_FEATURES, GET_FEATURES, FORMAT, SANITIZE = 0x02, 0x06, 0x09, 0x0A, 0x80, 0x84
@@ -145,3 +151,22 @@ class Controller:
 def unreachable(_fd: int, _request: int, _command: bytearray) -> int:
     """Answer as a drive that is gone."""
     raise OSError(errno.ENODEV, os.strerror(errno.ENODEV))
+
+
+@contextmanager
+def answering(ioctl: nvme_admin.Ioctl) -> Iterator[None]:
+    """Let a test's drive answer all that is asked of NVMe drives meanwhile."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nvme_admin, "kernel_ioctl", lambda: ioctl)
+        yield
+
+
+def answered_by(controller: Controller) -> type[NvmeController]:
+    """Return what stands for the kernel's controllers where thresholds are set: all are this."""
+
+    class Answered(NvmeController):
+        def __init__(self, directory: Path, roots: Roots) -> None:
+            super().__init__(directory, roots)
+            self._ioctl = controller.ioctl
+
+    return Answered

@@ -31,22 +31,22 @@ class Watcher(Observer):
     def on_warm_up(self, text: str) -> None:
         self.told.append(("warm-up", text))
 
-    def on_step(self, index: int, step: Step, t_s: float) -> None:  # noqa: ARG002
+    def on_step(self, index: int, step: Step, t_s: float, because: str = "") -> None:  # noqa: ARG002
         self.told.append(("step", step.name))
+        if because:
+            self.told.append(("probe", step.name, because))
         self._step = step.name
 
     def on_round(self, step: SingleStep, number: int) -> None:
         self.told.append(("round", step.name, str(number)))
         self._step = step.name
 
-    def on_probe(self, step: Step, reason: str) -> None:
-        self.told.append(("probe", step.name, reason))
-
     def on_due(self, names: Collection[str]) -> None:
         self.told.append(("due", *sorted(names)))
 
-    def on_skip(self, index: int, step: Step, reason: str) -> None:  # noqa: ARG002
-        self.told.append(("skip", step.name, reason))
+    def on_skip(self, index: int, step: Step, reason: str | None) -> None:  # noqa: ARG002
+        if reason is not None:
+            self.told.append(("skip", step.name, reason))
 
     def on_progress(self, t_s: float, latest: Latest) -> None:  # noqa: ARG002
         if self._step == self._stop_at:

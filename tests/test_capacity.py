@@ -11,7 +11,7 @@ from heatsoak.errors import UsageError
 from heatsoak.protocol import Protocol, apply_settings, load
 from heatsoak.recording import Recording
 from heatsoak.target import Note
-from heatsoak.target.base import used_bytes
+from heatsoak.target.base import limited
 from heatsoak.target.fio import BlockTarget
 from heatsoak.target.simulated import SimulatedTarget
 from heatsoak.units import Size
@@ -41,7 +41,7 @@ def protocol(capacity: str, **workload: object) -> Protocol:
 @given(percent=st.floats(0, 100), whole=st.integers(MIB, 1 << 44))
 def test_what_is_used_never_exceeds_what_was_asked_for(percent: float, whole: int) -> None:
     try:
-        used = used_bytes(Size(percent=percent), whole)
+        used, _ = limited(Size(percent=percent), whole)
     except UsageError:
         assert whole * percent / 100 < MIB
         return

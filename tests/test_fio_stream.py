@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from heatsoak.errors import ToolError
 from heatsoak.fio import Differencer, FioStatus, coarse_bins, percentiles
-from heatsoak.target.fio.watch import Splitter
+from heatsoak.target.fio.process import Splitter
 from hypothesis import given
 from hypothesis import strategies as st
 

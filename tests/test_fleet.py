@@ -179,7 +179,7 @@ def test_after_a_drive_that_shut_down_the_others_are_run() -> None:
 def test_what_stops_the_fleet_ends_all_runs_and_is_not_swallowed(by: str) -> None:
     fleet = Fleet[int](2)
     seen = Observer()
-    fleet.stop_with(seen)
+    seen.stop = fleet.stop
     ended: list[int] = []
 
     def endless() -> int:

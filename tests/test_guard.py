@@ -25,7 +25,7 @@ from guarded import (
 )
 from heatsoak.errors import RefusedError
 from heatsoak.sensor import Roots
-from heatsoak.target.guard import claim, doubt, examine
+from heatsoak.target.guard import claim, content, examine
 from heatsoak.tools import VARIABLE
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -118,7 +118,7 @@ def test_a_witness_that_does_not_answer_plainly_means_refusal(
         assert name in refusal(drive.node, drive.id, quiet), script
     fake_tool(tmp_path / "hangs", "blkid", "exec sleep 60", monkeypatch)
     with monkeypatch.context() as patch:
-        patch.setattr(doubt, "TIMEOUT_S", 0.2)
+        patch.setattr(content, "TIMEOUT_S", 0.2)
         assert "blkid did not finish" in refusal(drive.node, drive.id, quiet)
     monkeypatch.delenv(VARIABLE)
     for place in ("SYSTEM", "LOCAL"):

@@ -13,13 +13,13 @@ import pytest
 from damage import DAMAGE
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.sensor import Roots
-from heatsoak.target import DeviceInfo, Note
+from heatsoak.target import DeviceInfo, Note, hctm, undo
 from heatsoak.target.device import describe_device
 from heatsoak.target.hctm import Thresholds, check, held, left, put_back
 from hypothesis import given
 from hypothesis import strategies as st
 from machine_tree import with_nvme
-from nvme_controller import SET_FEATURES, Controller
+from nvme_controller import SET_FEATURES, Controller, answered_by
 
 LOWEST, HIGHEST = 303, 358  # 30 C and 85 C
 BEFORE = (0, 350)
@@ -38,10 +38,10 @@ class Bench:
         return describe_device("nvme0n1", self.roots)
 
     def held(self, wanted: Thresholds) -> AbstractContextManager[list[Note]]:
-        return held(self.info, wanted, self.roots, ioctl=self.drive.ioctl, state=self.state)
+        return held(self.info, wanted, self.roots)
 
     def put_back(self) -> list[Note]:
-        return put_back(self.roots, ioctl=self.drive.ioctl, state=self.state)
+        return put_back(self.roots)
 
     def is_as_before(self) -> bool:
         """Whether the drive has what it had, and nothing is left to be put back."""
@@ -50,7 +50,16 @@ class Bench:
 
 def bench_in(directory: Path, kind: type[Controller] = Controller) -> Bench:
     drive = kind(hctm=(LOWEST, HIGHEST), tmt=BEFORE)
-    return Bench(drive, with_nvme(directory), directory / "state")
+    undo.STATE = directory / "state"
+    hctm.NvmeController = answered_by(drive)  # type: ignore[misc]
+    return Bench(drive, with_nvme(directory), undo.STATE)
+
+
+@pytest.fixture(autouse=True)
+def kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a test, drives and the place of what is written down are the machine's again."""
+    monkeypatch.setattr(undo, "STATE", undo.STATE)
+    monkeypatch.setattr(hctm, "NvmeController", hctm.NvmeController)
 
 
 @pytest.fixture
@@ -155,14 +164,14 @@ def test_what_the_drive_does_not_permit_is_refused_before_anything_is_set(
     bench: Bench, wanted: Thresholds, why: str
 ) -> None:
     with pytest.raises(UsageError, match=why):
-        check(bench.info, wanted, bench.roots, bench.drive.ioctl)
+        check(bench.info, wanted, bench.roots)
     with pytest.raises(UsageError, match=why), bench.held(wanted):
         pytest.fail("it was set")
     assert bench.drive.done == []
     assert bench.is_as_before()
     bench.drive.hctm = None
     with pytest.raises(UsageError, match="has no host controlled thermal management"):
-        check(bench.info, wanted, bench.roots, bench.drive.ioctl)
+        check(bench.info, wanted, bench.roots)
     assert bench.drive.done == []
 
 
@@ -228,7 +237,7 @@ def test_what_a_killed_run_has_left_is_reported_while_its_drive_is_away(
 def test_a_damaged_or_foreign_file_sends_nothing_to_a_drive(killed: Bench, damage: str) -> None:
     [file] = killed.state.iterdir()
     DAMAGE[damage](file)
-    told = left(state=killed.state)
+    told = left()
     for notes in (told, killed.put_back()):
         [note] = notes
         assert "\n" not in note.text

@@ -16,7 +16,7 @@ import pytest
 from command import done_here
 from counted_disk import CountedDisk
 from heatsoak.analysis import RecordingFindings, StepFindings, analyze
-from heatsoak.bench.metrics import DriveState, Metrics, MetricsAddress, Scrapes, seen_of, served
+from heatsoak.bench.metrics import DriveState, Metrics, Scrapes, address_of, seen_of, serving
 from heatsoak.bench.recorder import Latest, nothing_moved
 from heatsoak.bench.watch import DriveWatch
 from heatsoak.errors import UsageError
@@ -84,7 +84,8 @@ def running(watched: Watched) -> Iterator[tuple[Watched, str]]:
         if over.is_set():
             raise KeyboardInterrupt
 
-    with served(Metrics(lambda: [seen_of(watched.watch)]), MetricsAddress("127.0.0.1", 0)) as url:
+    with serving(Metrics(lambda: [seen_of(watched.watch)]), "0") as url:
+        assert url is not None
         thread = threading.Thread(target=watched.watch.run, args=(None, beat))
         thread.start()
         until(lambda: watched.watch.moved["write_bytes"] > 0)
@@ -365,13 +366,13 @@ def test_an_address_may_be_a_port_alone_and_what_is_none_or_in_use_is_one_line(
         ("0.0.0.0:9101", "0.0.0.0", 9101),
         ("[::1]:0", "::1", 0),
     ):
-        assert MetricsAddress.parse(text) == MetricsAddress(host, port)
+        assert address_of(text) == (host, port)
     for text in ("here", "127.0.0.1", "127.0.0.1:", "1:99999", "x:-1"):
         with pytest.raises(UsageError, match="is not an address and port, such as 127"):
-            MetricsAddress.parse(text)
+            address_of(text)
     with socket.socket() as used:
         used.bind(("127.0.0.1", 0))
         used.listen()
-        address = MetricsAddress("127.0.0.1", used.getsockname()[1])
+        address = f"127.0.0.1:{used.getsockname()[1]}"
         with pytest.raises(UsageError, match="cannot listen there: Address already in use"):
-            served(Metrics(lambda: [seen_of(watched.watch)]), address).__enter__()
+            serving(Metrics(lambda: [seen_of(watched.watch)]), address).__enter__()

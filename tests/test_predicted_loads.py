@@ -95,7 +95,7 @@ def test_the_middle_is_the_drive_itself(load: str) -> None:
             load_drive(SUBJECT), step, length_s, before=before, enclosure=HOT, seed=seed
         )
         assert found.onset_s is not None
-        assert found.onset_s.mid == pytest.approx(target.truth()["onset_s"], rel=0.03, abs=0.5)
+        assert found.onset_s.mid == pytest.approx(target.core.truth()["onset_s"], rel=0.03, abs=0.5)
 
 
 @pytest.mark.parametrize("share", [0.4, 0.7, 0.9])

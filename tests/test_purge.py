@@ -12,6 +12,7 @@ import loop_drive
 import nvme_controller
 import pytest
 from command import heatsoak_here
+from heatsoak.bench import places
 from heatsoak.bench.places import wait_for_sanitize
 from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import PurgeMethod
@@ -23,7 +24,7 @@ from heatsoak.tools import VARIABLE
 from hypothesis import given
 from hypothesis import strategies as st
 from machine_tree import with_nvme
-from nvme_controller import FORMAT, INVALID_OPCODE, SANITIZE, Controller
+from nvme_controller import FORMAT, INVALID_OPCODE, SANITIZE, Controller, answering
 
 pytestmark = pytest.mark.slow
 SIZE = 32 << 20
@@ -54,7 +55,8 @@ def claimed(image: Path) -> Iterator[Take]:
 
 
 def purged(held: Claim, method: PurgeMethod, drive: Controller) -> list[Note]:
-    return notes(purge(held, method, drive.ioctl))
+    with answering(drive.ioctl):
+        return notes(purge(held, method))
 
 
 def notes(batches: Iterable[Batch]) -> list[Note]:
@@ -81,8 +83,11 @@ def test_what_would_erase_another_namespace_is_never_sent(
 ) -> None:
     drive = Controller(image, formats_all=True, others=(2, 7))
     held = claimed("nvme")
-    for ask in (lambda: require(held, method, drive.ioctl), lambda: purged(held, method, drive)):
-        with pytest.raises(UsageError, match=r"namespaces 2 and 7 as well.*it supports discard"):
+    for ask in (lambda: require(held, method), lambda: purged(held, method, drive)):
+        with (
+            answering(drive.ioctl),
+            pytest.raises(UsageError, match=r"namespaces 2 and 7 as well.*it supports discard"),
+        ):
             ask()
     (told,) = purged(held, "auto", drive)
     assert told.data["method"] == "discard"
@@ -138,20 +143,21 @@ def test_where_the_drive_declines_or_keeps_its_data_auto_continues_and_a_method_
 def test_a_format_is_waited_for_even_by_whoever_stops_the_run(claimed: Take, image: Path) -> None:
     drive = Controller(image, may_end=threading.Event())
     assert drive.may_end is not None
-    running = purge(claimed("nvme"), "format", drive.ioctl)
-    while not drive.started.is_set():
-        next(running)
-    threading.Timer(0.3, drive.may_end.set).start()
-    running.close()  # type: ignore[attr-defined]
+    running = purge(claimed("nvme"), "format")
+    with answering(drive.ioctl):
+        while not drive.started.is_set():
+            next(running)
+        threading.Timer(0.3, drive.may_end.set).start()
+        running.close()  # type: ignore[attr-defined]
     assert drive.done == [FORMAT]
 
 
 def test_nothing_is_sent_without_a_claim_that_holds(claimed: Take, image: Path) -> None:
     drive = Controller(image)
     held = claimed("nvme")
-    running = purge(held, "format", drive.ioctl)
+    running = purge(held, "format")
     held.close()
-    with pytest.raises(RefusedError, match="no longer claimed"):
+    with answering(drive.ioctl), pytest.raises(RefusedError, match="no longer claimed"):
         list(running)
     other = claimed("nvme")
     os.truncate(image, SIZE // 2)
@@ -163,11 +169,10 @@ def test_nothing_is_sent_without_a_claim_that_holds(claimed: Take, image: Path) 
 
 def test_a_drive_on_another_bus_is_asked_no_nvme_command(claimed: Take, image: Path) -> None:
     held = claimed("usb")
-    with pytest.raises(UsageError, match="on NVMe drives, but this is on usb"):
-        list(purge(held, "format", nvme_controller.unreachable))
-    (told,) = [
-        one for one in purge(held, "auto", nvme_controller.unreachable) if isinstance(one, Note)
-    ]
+    with answering(nvme_controller.unreachable):
+        with pytest.raises(UsageError, match="on NVMe drives, but this is on usb"):
+            list(purge(held, "format"))
+        (told,) = notes(purge(held, "auto"))
     assert told.data["method"] == "discard"
     assert not any(image.read_bytes())
 
@@ -175,21 +180,26 @@ def test_a_drive_on_another_bus_is_asked_no_nvme_command(claimed: Take, image: P
 # -- a sanitize of an earlier run
 
 
-def test_a_sanitize_that_goes_on_is_seen_until_it_ends_where_the_drive_can(tmp_path: Path) -> None:
+def test_a_sanitize_that_goes_on_is_seen_until_it_ends_where_the_drive_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "LOOK_S", 0)
     roots, drive = with_nvme(tmp_path), Controller(polls=3)
     place = Place(str(tmp_path), "block")
     told: list[str] = []
-    wait_for_sanitize(place, told.append, roots, ioctl=drive.ioctl, look_s=0)
-    assert told == []
-    drive.begin_sanitize()
-    wait_for_sanitize(place, told.append, roots, ioctl=drive.ioctl, look_s=0)
-    assert len(told) == 1
-    assert "50 % done" in told[0]
-    info = describe_device("nvme0n1", roots)
-    assert sanitizing(info, roots, drive.ioctl) is None
+    with answering(drive.ioctl):
+        wait_for_sanitize(place, told.append, roots)
+        assert told == []
+        drive.begin_sanitize()
+        wait_for_sanitize(place, told.append, roots)
+        assert len(told) == 1
+        assert "50 % done" in told[0]
+        info = describe_device("nvme0n1", roots)
+        assert sanitizing(info, roots) is None
     # one that cannot is not asked how far it is
     drive = Controller(sanitizes=0, declines={0x02: 0x4002})
-    assert sanitizing(info, roots, drive.ioctl) is None
+    with answering(drive.ioctl):
+        assert sanitizing(info, roots) is None
 
 
 @given(st.binary(min_size=32, max_size=512))
@@ -288,7 +298,7 @@ def test_a_drive_whose_security_or_hidden_sectors_do_not_permit_it_gets_no_comma
 
 @given(st.text(alphabet="0123456789abcdef \n:/", max_size=400))
 def test_what_is_no_identify_data_is_an_error_that_says_so(text: str) -> None:
-    with pytest.raises(ValueError, match="256"):
+    with pytest.raises(ToolError, match="256"):
         ata.identify_words(text)
 
 

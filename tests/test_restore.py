@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
+import nvme_controller
 import pytest
 from command import complaint, heatsoak_here
 from damage import DAMAGE
@@ -90,8 +90,8 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
         monkeypatch.setattr(Roots.__init__, "__defaults__", (machine.base, dev, Path("/proc")))
         monkeypatch.setattr(undo, "STATE", tmp_path / "state")
         controller = Controller(hctm=(303, 358), tmt=SET)
-        asked = partial(hctm.put_back, ioctl=controller.ioctl)
-        monkeypatch.setattr(hctm, "put_back", asked)
+        # sensors and others that ask get the kernel's answers
+        monkeypatch.setattr(hctm, "NvmeController", nvme_controller.answered_by(controller))
         for name, rw in (("write", "write"), ("read", "read")):
             step = f'[[steps]]\nname = "s"\nrw = "{rw}"\nbs = "64k"\nio_size = "1m"\n'
             (tmp_path / f"{name}.toml").write_text(f'name = "{name}"\n{step}')
@@ -132,7 +132,7 @@ def test_a_dry_run_asks_an_nvme_drive_neither_for_its_sanitize_nor_for_its_thres
         complaint(heatsoak_here(*words[:4], "-o", "r", cwd=bench.directory), 4)
     assert node not in [path for path, _ in opened]
     with overheard() as (opened, _):
-        assert heatsoak_here(*words, "-o", "r", cwd=bench.directory).returncode == 3
+        assert heatsoak_here(*words, "-o", "r", cwd=bench.directory).returncode == 0
     assert node in [path for path, _ in opened]
 
 

@@ -163,7 +163,7 @@ def test_a_hotter_place_throttles_sooner_and_deeper() -> None:
     for place in ("puget-upright-1gpu-idle", "puget-bottom-1gpu-loaded", HOT):
         target = SimulatedTarget(DRIVE, place)
         samples = collect(target.run(step(rw="read", runtime="300s")))
-        onsets.append(target.truth()["onset_s"])
+        onsets.append(target.core.truth()["onset_s"])
         ends.append(samples["read_bw_mb_s"][-1])
         law = load_drive(DRIVE).governor.law
         assert isinstance(law, Band)
@@ -178,7 +178,7 @@ def test_the_onset_is_where_throughput_leaves_its_first_level() -> None:
     samples = collect(target.run(step(rw="read", runtime="60s")))
     # the first sample has the drive's waking up
     left = samples[1:].filter(pl.col("read_bw_mb_s") < 2497)["t_s"][0]
-    assert left - 0.1 <= target.truth()["onset_s"] <= left + 0.05
+    assert left - 0.1 <= target.core.truth()["onset_s"] <= left + 0.05
 
 
 @pytest.mark.parametrize(

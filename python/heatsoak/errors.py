@@ -16,7 +16,8 @@ Every message is one line that says what is wrong (file, line or key) and what w
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 
@@ -94,6 +95,15 @@ def of_os_error(error: OSError) -> HeatsoakError:
     place = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
     kind = UsageError if error.errno in _WRONG_FILE else ToolError
     return kind(f"{place}{error.strerror or error}")
+
+
+@contextmanager
+def saying(what: str, kind: type[HeatsoakError] = ToolError) -> Iterator[None]:
+    """Turn a system error into ours, which says `what` failed, and the system's reason."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{what}: {error.strerror or error}") from error
 
 
 def without_prefix(said: str) -> str:

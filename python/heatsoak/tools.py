@@ -75,11 +75,16 @@ def environment() -> dict[str, str]:
 
 
 def ran(
-    words: Sequence[str], *, timeout_s: float | None = None, keep_fds: Sequence[int] = ()
+    words: Sequence[str],
+    *,
+    timeout_s: float | None = None,
+    keep_fds: Sequence[int] = (),
+    apart: bool = False,
 ) -> "subprocess.CompletedProcess[str]":
     """Run a program to its end, with nothing to read, and return what it said.
 
-    Raises OSError and subprocess.TimeoutExpired.
+    One that runs `apart` gets nothing else of our environment, and no terminal's Ctrl-C.
+    Raises OSError, subprocess.TimeoutExpired, and ToolError as :func:`which` does.
     """
     return subprocess.run(
         words,
@@ -88,8 +93,9 @@ def ran(
         capture_output=True,
         text=True,
         errors="replace",
+        start_new_session=apart,
         timeout=timeout_s,
-        env=environment(),
+        env={"PATH": search_path(), "LC_ALL": "C"} if apart else environment(),
         check=False,
     )
 

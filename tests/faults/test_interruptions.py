@@ -5,9 +5,10 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from heatsoak.bench.interruptions import Clocks, Interruption, Interruptions, boot_now, passed_since
+from heatsoak.bench.interruptions import Clocks, Interruptions, boot_now, passed_since
 from heatsoak.protocol import Observation, Observed
 from heatsoak.recording import Boot, RecordingMeta
+from heatsoak.target import Note
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +23,7 @@ def after(clocks: Clocks, waited_s: float, slept_s: float = 0.0, set_s: float = 
     )
 
 
-def seen(*readings: Clocks) -> list[Interruption]:
+def seen(*readings: Clocks) -> list[Note]:
     left = iter(readings)
     watch = Interruptions(lambda: next(left))
     return [one for _ in readings for one in watch.look()]
@@ -94,7 +95,7 @@ def test_time_that_passes_is_nothing_whatever_ntp_does_to_the_rate(
 @given(st.floats(1, 1e6), st.floats(-1e9, 1e9).filter(lambda by_s: abs(by_s) > 1))
 def test_the_message_says_how_long_it_was(slept_s: float, set_s: float) -> None:
     slept, clock = seen(BEGIN, after(BEGIN, 0.2, slept_s, set_s))
-    assert slept.slept_s == pytest.approx(slept_s, abs=0.01)
+    assert slept.data["slept_s"] == pytest.approx(slept_s, abs=0.01)
     assert clock.data["clock_set_s"] == pytest.approx(set_s, abs=0.01)
 
 

@@ -4,7 +4,7 @@ import select
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from itertools import pairwise
+from itertools import pairwise, starmap
 from typing import TypeVar
 
 from heatsoak import errors
@@ -53,9 +53,8 @@ def require_hands(protocol: Protocol, runs: Sequence[PlannedRun], axes: Sequence
     example = " ".join(f"--set {name}={cell[name]}" for name in protocol.matrix.axes)
     raise errors.UsageError(
         f"{protocol.name} takes the drive through {len(places)} places, which on a real machine "
-        "have to be "
-        "changed by hand, and there is no terminal to ask at: name the one that it is in, such as "
-        f"{example}"
+        "have to be changed by hand, and there is no terminal to ask at: name the one that it is "
+        f"in, such as {example}"
     )
 
 
@@ -69,7 +68,8 @@ def walked(cells: Sequence[Conditions], axes: Sequence[str]) -> list[Conditions]
         places.setdefault(tuple(cell[axis] for axis in axes), []).append(cell)
     given = list(places)
     orders = (given, _there_and_back(given), _there_and_back(given[::-1])[::-1])
-    return [cell for place in min(orders, key=_changes) for cell in places[place]]
+    fewest = min(orders, key=lambda order: sum(starmap(_distance, pairwise(order))))
+    return [cell for place in fewest for cell in places[place]]
 
 
 def changed(cell: Conditions, before: Conditions | None, axes: Sequence[str]) -> Conditions:
@@ -152,10 +152,6 @@ def _line() -> str:
         return sys.stdin.readline()
     except OSError:
         return ""
-
-
-def _changes(order: Sequence[_Place]) -> int:
-    return sum(_distance(one, other) for one, other in pairwise(order))
 
 
 def _distance(one: _Place, other: _Place) -> int:

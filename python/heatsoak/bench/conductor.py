@@ -1,18 +1,15 @@
 """Takes a run's steps on its drives, one or a copy's two, and records everything meanwhile."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from heatsoak import errors, system
-from heatsoak.analysis.findings import SteadyState
-from heatsoak.analysis.rounds import judge_tracked, mean_iops, tracked_text
+from heatsoak.analysis.rounds import judge_tracked, tracked_text
 from heatsoak.bench import probes
 from heatsoak.bench.heating import Heating, HeatSource
 from heatsoak.bench.plan import Turn, turns_of
@@ -34,19 +31,19 @@ from heatsoak.protocol import (
 from heatsoak.recording import Recording, attempt_name
 from heatsoak.recording.meta import Status
 from heatsoak.sensor import Sensor
-from heatsoak.target import Drives, LoadResult, Note, NumberedBatch, Target
+from heatsoak.target import base
 from heatsoak.words import duration_text, temp_text
 
 
 def conduct(
     protocol: Protocol,
-    target: Target,
+    target: base.Target,
     conditions: Conditions,
     directory: Path,
     *,
     sensors: list[Sensor],
     observer: Observer,
-    notes: Sequence[Note] = (),
+    notes: Sequence[base.Note] = (),
     heat: Sequence[HeatSource] = (),
 ) -> Recording:
     """Run `protocol` once on `target`, which is open, and record it into `directory`.
@@ -55,7 +52,7 @@ def conduct(
     """
     side = Side(protocol, conditions, directory, sensors, notes)
     turns = turns_of(protocol)
-    conductor = Conductor(turns, Drives(target), [side], observer, warnings=protocol.notes)
+    conductor = Conductor(turns, base.Drives(target), [side], observer, warnings=protocol.notes)
     (recording,) = conductor.run(heat)
     return recording
 
@@ -64,6 +61,7 @@ def conduct(
 _STOPS_WITHIN_S = 2.0
 
 
+@dataclass(eq=False)
 class Conductor:
     """Takes `turns` once on `drives`, which are open, and makes a recording for each of `sides`.
 
@@ -74,28 +72,20 @@ class Conductor:
     protocol that copies has neither.
     """
 
-    def __init__(
-        self,
-        turns: Sequence[Turn],
-        drives: Drives,
-        sides: Sequence[Side],
-        observer: Observer,
-        past: Past | None = None,
-        warnings: Sequence[str] = (),
-    ) -> None:
-        self.turns = turns
-        self.drives = drives
-        self.sides = sides
-        self.observer = observer
-        self.past = past
-        self.warnings = warnings
-        self.recorders: list[Recorder] = []
-        self.rounds: _RoundsInProgress | None = None
-        #: What an observer is shown: one drive's readings, or for two the writing and the heat.
-        self.latest = Latest()
+    turns: Sequence[Turn]
+    drives: base.Drives
+    sides: Sequence[Side]
+    observer: Observer
+    past: Past | None = None
+    warnings: Sequence[str] = ()
+    recorders: list[Recorder] = field(default_factory=list)
+    #: What an observer is shown: one drive's readings, or for two the writing and the heat.
+    latest: Latest = field(default_factory=Latest)
+
+    def __post_init__(self) -> None:
         self.prober = probes.Prober(
-            [turn.step for turn in turns],
-            can_purge=all(target.identity.kind != "file" for target in drives.targets),
+            [turn.step for turn in self.turns],
+            can_purge=all(target.identity.kind != "file" for target in self.drives.targets),
             warn=lambda text: self.recorders[0].note("warning", text),
         )
 
@@ -130,7 +120,7 @@ class Conductor:
             self._finish("finished", None)
         except KeyboardInterrupt:
             raise errors.RunInterrupted(f"stopped; {self._kept()}") from None
-        return [recorder.recording for recorder in self.recorders]
+        return [Recording.open(recorder.writer.directory) for recorder in self.recorders]
 
     def _was_stopped(self) -> bool:
         """Whether the user stops all runs just now, of which this may be the first to hear."""
@@ -138,8 +128,11 @@ class Conductor:
 
     def _start(self) -> None:
         resumes = None if self.past is None else self.past.reopen()
+        tell = self.observer.on_note
         for side, target in zip(self.sides, self.drives.targets, strict=True):
-            self.recorders.append(Recorder(side, target, self._note_of(side), resumes))
+            role = "" if side.part_of_copy is None else f"{side.part_of_copy.role}: "
+            told = partial(lambda role, level, text: tell(level, role + text), role)
+            self.recorders.append(Recorder(side, target, told, resumes))
         if len(self.recorders) == 1:
             self.latest = self.recorders[0].latest
         for recorder in self.recorders:
@@ -148,13 +141,6 @@ class Conductor:
             data = {"attempt": self.past.attempt}
             self.recorders[0].note("warning", self.past.describe(), data)
 
-    def _note_of(self, side: Side) -> Callable[[str, str], None]:
-        """What passes a side's notes on to the observer; of a copy with the side's name."""
-        if side.part_of_copy is None:
-            return self.observer.on_note
-        role = side.part_of_copy.role
-        return lambda level, text: self.observer.on_note(level, f"{role}: {text}")
-
     def _take(self, turn: Turn) -> None:
         self.observer.raise_if_stopped()
         if self.past is not None and self._was_taken(turn, self.past):
@@ -162,7 +148,9 @@ class Conductor:
         step = turn.step
         decision = self.prober.decide(step)
         if decision is not None and not decision.is_taken:
-            self._skip(turn, decision.reason)
+            data = {"index": turn.index, "step_kind": step.kind}
+            self.recorders[0].event("step-skipped", step.name, decision.reason, data)
+            self.observer.on_skip(turn.index, step, decision.reason)
         elif step.kind == "rounds":
             if self.past is not None and self.past.has_begun(turn.index):
                 start_s = self._now_s() - self.past.kept_s(turn.index)
@@ -176,26 +164,27 @@ class Conductor:
 
     def _take_rounds(self, index: int, rounds: Rounds) -> None:
         """Take rounds until they are steady, or as many as there may be."""
-        self.rounds = progress = _RoundsInProgress(rounds)
-        try:
-            for number in range(1, rounds.at_most + 1):
-                for step in rounds.of_round(number):
-                    taken = None if self.past is None else self.past.take(index, number)
-                    if taken is None:
-                        self._take_once(Turn(index, step, (step,)), None, number)
-                    else:
-                        self._relive(step, taken)
-                progress.end_round()
-                if progress.is_steady:
-                    break
-        finally:
-            self.rounds = None
-        text, data = progress.describe(), progress.data()
+        means = self.prober.mean_iops = []
+        is_steady = False
+        for number in range(1, rounds.at_most + 1):
+            for step in rounds.of_round(number):
+                taken = None if self.past is None else self.past.take(index, number)
+                if taken is None:
+                    self._take_once(Turn(index, step, (step,)), None, number)
+                else:
+                    self._relive(step, taken)
+            found = judge_tracked(means)
+            if is_steady := found is not None and found.reached:
+                break
         recorder = self.recorders[0]
-        if rounds.until is None or progress.is_steady:
-            recorder.event("step-end", rounds.name, text, data)
-        else:
-            recorder.event("step-end", rounds.name, "", data)
+        data: dict[str, Any] = {"rounds": number}
+        if rounds.until is None:
+            recorder.event("step-end", rounds.name, f"{number} rounds", data)
+            return
+        data["is_steady"] = is_steady
+        text = tracked_text(rounds, number, found)
+        recorder.event("step-end", rounds.name, text if is_steady else "", data)
+        if not is_steady:
             recorder.note("warning", text)
 
     def _was_taken(self, turn: Turn, past: Past) -> bool:
@@ -213,7 +202,7 @@ class Conductor:
             for part in turn.parts:
                 if part is not None:
                     self._relive(part, taken)
-        self.observer.on_kept(turn.index, step)
+        self.observer.on_skip(turn.index, step, None)
         return True
 
     def _relive(self, step: SingleStep, taken: TakenStep) -> None:
@@ -226,8 +215,6 @@ class Conductor:
         samples = self.past.samples(step.name) if step.loads else None
         if samples is not None:
             self.prober.append(samples)
-            if self.rounds is not None:
-                self.rounds.append(step.name, samples)
         self._end(step, was_done=taken.was_done)
 
     def _end(self, step: Step, *, was_done: bool = True) -> None:
@@ -256,32 +243,6 @@ class Conductor:
         """Take a step once; `number` is its round, where it is one of rounds."""
         if self.past is not None:
             self._restore(self.past)
-        drive = next((n for n, part in enumerate(turn.parts) if part is not None), 0)
-        target = self.drives.targets[drive]
-        with self._recorded(turn, decision, number) as ended:
-            match turn.step:
-                case Copy() as step:
-                    self._consume(self.drives.copy(step))
-                case Pause() as step:
-                    self._pause(step)
-                case Purge() as step:
-                    purging = self.drives.alone(drive, target.purge(step.method))
-                    _, has_warned = self._consume(purging)
-                    if not step.takes_all:
-                        self._use(step)
-                    ended.was_done = not has_warned
-                case WorkloadStep() | Replay() as step:
-                    down_s = step.end_after_drop_s
-                    until = None if down_s is None else partial(self.prober.was_down_for, down_s)
-                    is_early, _ = self._consume(self.drives.alone(drive, target.run(step)), until)
-                    if down_s is not None and is_early:
-                        ended.text = f"ended early: it was slowed for {duration_text(down_s)}"
-
-    @contextmanager
-    def _recorded(
-        self, turn: Turn, decision: probes.Decision | None, number: int | None
-    ) -> Iterator["_Ended"]:
-        """Record and show that a step begins, and how it ended, unless an error ends the run."""
         taking = [
             (recorder, part, recorder.now_s())
             for recorder, part in zip(self.recorders, turn.parts, strict=True)
@@ -293,41 +254,54 @@ class Conductor:
             recorder.outcome = {}
         self._begin(turn, decision, number)
         self.prober.begin(turn.step)
-        ended = _Ended()
-        yield ended
+        text, was_done = self._do(turn)
         cpu_s = time.process_time() - begin_cpu_s
         for recorder, part, start_s in taking:
-            recorder.end_step(
-                part, ended.text, start_s=start_s, own_cpu_s=cpu_s, was_done=ended.was_done
-            )
-        self._end(turn.step, was_done=ended.was_done)
+            recorder.end_step(part, text, start_s=start_s, own_cpu_s=cpu_s, was_done=was_done)
+        self._end(turn.step, was_done=was_done)
         for recorder, _, _ in taking:
             recorder.step_name = None
+
+    def _do(self, turn: Turn) -> tuple[str, bool]:
+        """Do what a step is; return why it was over early, and whether it did what it is for."""
+        drive = next((n for n, part in enumerate(turn.parts) if part is not None), 0)
+        target = self.drives.targets[drive]
+        match turn.step:
+            case Copy() as step:
+                self._consume(self.drives.copy(step))
+            case Pause() as step:
+                self._pause(step)
+            case Purge() as step:
+                purging = self.drives.alone(drive, target.purge(step.method))
+                _, has_warned = self._consume(purging)
+                if not step.takes_all:
+                    self._use(step)
+                return "", not has_warned
+            case WorkloadStep() | Replay() as step:
+                down_s = step.end_after_drop_s
+                until = None if down_s is None else partial(self.prober.was_down_for, down_s)
+                is_early, _ = self._consume(self.drives.alone(drive, target.run(step)), until)
+                if down_s is not None and is_early:
+                    return f"ended early: it was slowed for {duration_text(down_s)}", True
+        return "", True
 
     def _begin(
         self, turn: Turn, decision: probes.Decision | None, number: int | None = None
     ) -> None:
         """Record and show that a step begins, or rounds do."""
+        because = "" if decision is None else decision.reason
         if number is None:
-            self.observer.on_step(turn.index, turn.step, self._now_s())
+            self.observer.on_step(turn.index, turn.step, self._now_s(), because)
         elif (step := turn.parts[0]) is not None:
             self.observer.on_round(step, number)
-        because = "" if decision is None else decision.reason
         for side, part in enumerate(turn.parts or (turn.step,)):
             if part is not None:
                 # its number among the steps of this drive: a copy's other one may have more
-                index = turn.index if len(self.sides) == 1 else self._count_before(turn, side)
+                index = turn.index
+                if len(self.sides) > 1:
+                    before = self.turns[: turn.index]
+                    index = sum(earlier.parts[side] is not None for earlier in before)
                 self.recorders[side].begin_step(part, index, round_number=number, because=because)
-        if decision is not None:
-            self.observer.on_probe(turn.step, decision.reason)
-
-    def _count_before(self, turn: Turn, side: int) -> int:
-        return sum(earlier.parts[side] is not None for earlier in self.turns[: turn.index])
-
-    def _skip(self, turn: Turn, reason: str) -> None:
-        data = {"index": turn.index, "step_kind": turn.step.kind}
-        self.recorders[0].event("step-skipped", turn.step.name, reason, data)
-        self.observer.on_skip(turn.index, turn.step, reason)
 
     def _use(self, step: Purge) -> None:
         """Leave what is beyond a purge's capacity unused from here on."""
@@ -337,8 +311,17 @@ class Conductor:
         readings = [recorder.latest for recorder in self.recorders]
         self._wait(step.duration_s, lambda: all(_is_cool(step, latest) for latest in readings))
         for recorder in self.recorders:
-            if (text := _not_cool(step, recorder.latest)) is not None:
-                recorder.note("warning", text)
+            if step.until_temp_c is None or _is_cool(step, recorder.latest):
+                continue
+            temp_c = recorder.latest.drive_temp_c()
+            seen = (
+                "no temperature can be read" if temp_c is None else f"it is at {temp_text(temp_c)}"
+            )
+            recorder.note(
+                "warning",
+                f"the pause was meant to reach {temp_text(step.until_temp_c)}, but did not within "
+                f"{duration_text(step.duration_s)}: {seen}",
+            )
 
     def _wait(self, duration_s: float, until: Callable[[], bool]) -> None:
         for recorder in self.recorders:
@@ -350,25 +333,23 @@ class Conductor:
                 recorder.poller.normal()
 
     def _consume(
-        self, batches: Iterator[NumberedBatch], until: Callable[[], bool] | None = None
+        self, batches: Generator[base.NumberedBatch], until: Callable[[], bool] | None = None
     ) -> tuple[bool, bool]:
         """Record what comes, until it ends or `until` is true; watch limits meanwhile.
 
         Return whether it ended early, and whether there was a warning.
         """
         has_warned, is_early = False, False
-        try:
+        with closing(batches):  # ends the load at once, not when the iterator is collected
             for number, batch in batches:
                 recorder = self.recorders[number]
-                if isinstance(batch, Note):
+                if isinstance(batch, base.Note):
                     has_warned |= batch.level == "warning"
                     recorder.note(batch.level, batch.text, batch.data)
-                elif isinstance(batch, LoadResult):
+                elif isinstance(batch, base.LoadResult):
                     recorder.outcome = batch.data
                 elif not batch.is_empty():
                     self.prober.append(batch)
-                    if self.rounds is not None:
-                        self.rounds.append(recorder.step_name, batch)
                     recorder.record(batch)
                 for each in self.recorders:
                     each.check()
@@ -379,10 +360,6 @@ class Conductor:
                 if until is not None and number == len(self.recorders) - 1 and until():
                     is_early = True
                     break
-        finally:
-            close = getattr(batches, "close", None)
-            if close is not None:
-                close()  # ends the load at once, not when the iterator is collected
         return is_early, has_warned
 
     def _show(self) -> None:
@@ -430,69 +407,7 @@ class Conductor:
         return "" if str(failed) in (reason or "") else f"; {failed}"
 
 
-@dataclass
-class _Ended:
-    """How a step ended: whether it did what it is for, and why it was over early, if it was."""
-
-    was_done: bool = True
-    text: str = ""
-
-
-class _RoundsInProgress:
-    """Whether rounds have become steady, seen while they are taken."""
-
-    def __init__(self, rounds: Rounds) -> None:
-        self._rounds = rounds
-        self._frames: list[pl.DataFrame] = []
-        self._means: list[float] = []
-        self._found: SteadyState | None = None
-
-    def append(self, step: str | None, samples: pl.DataFrame) -> None:
-        """Take samples of a step of this round."""
-        number = len(self._means) + 1
-        if self._rounds.tracks is not None and step == f"{self._rounds.tracks}/{number}":
-            self._frames.append(
-                samples.select(name for name in probes.RATES if name in samples.columns)
-            )
-
-    def end_round(self) -> None:
-        """A round is over."""
-        self._means.append(mean_iops(self._frames))
-        self._frames = []
-        if self._rounds.until is not None:
-            self._found = judge_tracked(self._means)
-
-    @property
-    def is_steady(self) -> bool:
-        """Whether the last five rounds are."""
-        return self._found is not None and self._found.reached
-
-    def describe(self) -> str:
-        """Return how it came out in a sentence."""
-        count = len(self._means)
-        if self._rounds.until is None:
-            return f"{count} rounds"
-        return tracked_text(self._rounds, count, self._found)
-
-    def data(self) -> dict[str, Any]:
-        """Return the rounds that were taken, and whether they ended steady."""
-        data: dict[str, Any] = {"rounds": len(self._means)}
-        return data if self._rounds.until is None else {**data, "is_steady": self.is_steady}
-
-
 def _is_cool(step: Pause, latest: Latest) -> bool:
     """Whether the drive is as cool as the pause waits for; False where it waits for none."""
     temp_c = latest.drive_temp_c()
     return step.until_temp_c is not None and temp_c is not None and temp_c <= step.until_temp_c
-
-
-def _not_cool(step: Pause, latest: Latest) -> str | None:
-    """Return what to say of a pause that is over and left the drive too warm."""
-    if step.until_temp_c is None or _is_cool(step, latest):
-        return None
-    temp_c = latest.drive_temp_c()
-    seen = "no temperature can be read" if temp_c is None else f"it is at {temp_text(temp_c)}"
-    return (
-        f"the pause was meant to reach {temp_text(step.until_temp_c)}, but did not within "
-        f"{duration_text(step.duration_s)}: {seen}"
-    )

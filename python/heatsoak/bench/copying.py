@@ -30,6 +30,8 @@ from heatsoak.sensor import Roots, device_behind
 from heatsoak.target import Note, Place
 from heatsoak.units import GB, Size
 
+#: Sources that are written first: files of heatsoak's own, and simulated drives.
+_FILLED = ("simulated", "directory")
 #: Nobody should wait longer than this for a copy that says nothing.
 _LONG_REST_S = 60.0
 
@@ -40,7 +42,6 @@ def plan_copy(
     load_protocol: Callable[[], Protocol],
     *,
     erase_id: str | None,
-    roots: Roots,
     before_reading: Callable[[], None] | None,
     warn: Callable[[str], None],
 ) -> tuple[Protocol, plan.PlannedRun]:
@@ -50,6 +51,7 @@ def plan_copy(
     comes before any other complaint. In a directory the source is a file of heatsoak's own, which
     is written before it is read; so is a simulated drive.
     """
+    roots = Roots()
     destination.refuse_unsafe(
         writes=True, erase_id=erase_id, roots=roots, before_reading=before_reading, warn=warn
     )
@@ -77,7 +79,7 @@ def plan_copy(
     run = plan.PlannedRun(
         "copy",
         _sides(protocol, source, destination, erase_id, shared_disk),
-        tuple(turns_of_copy(protocol, fills=_fills(source))),
+        tuple(turns_of_copy(protocol, fills=source.kind in _FILLED)),
     )
     planned = plan_of(run, roots).steps
     copy_s = max(one.duration_s for one in planned if one.step.needs_two_drives)
@@ -94,11 +96,6 @@ def plan_copy(
     return protocol, run
 
 
-def _fills(source: Place) -> bool:
-    """Whether the source is a file of heatsoak's own, or a simulated drive: it is written first."""
-    return source.kind in ("simulated", "directory")
-
-
 def _sides(
     protocol: Protocol,
     source: Place,
@@ -107,7 +104,7 @@ def _sides(
     shared_disk: str | None,
 ) -> tuple[plan.DrivePart, plan.DrivePart]:
     """Return what each drive does: the source, then the destination."""
-    copy_id, fills = uuid4().hex, _fills(source)
+    copy_id, fills = uuid4().hex, source.kind in _FILLED
     notes: tuple[Note, ...] = ()
     if shared_disk is not None:
         text = (

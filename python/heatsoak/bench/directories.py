@@ -86,19 +86,10 @@ def set_aside(directory: Path) -> Note:
 
     Raises ToolError where the directory cannot be renamed.
     """
-    kept = next(
-        path
-        for number in count(1)
-        if not (
-            path := directory.with_name(recording.attempt_name(directory.name, number))
-        ).exists()
-    )
-    try:
+    names = (recording.attempt_name(directory.name, number) for number in count(1))
+    kept = next(path for name in names if not (path := directory.with_name(name)).exists())
+    with errors.saying(f"{directory}: cannot be set aside as {kept}"):
         directory.rename(kept)
-    except OSError as error:
-        raise errors.ToolError(
-            f"{directory}: cannot be set aside as {kept}: {error.strerror}"
-        ) from error
     text = (
         "an earlier run of this copy was cut short: everything is repeated; the earlier one is in "
         f"{kept}"

@@ -6,7 +6,6 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Generic, TypeVar
 
 from heatsoak import errors
-from heatsoak.bench.progress import Observer
 
 #: Runs made at once. The simulator works outside Python's lock, so that threads do; more than two
 #: would need more memory than small machines have, since a large drive takes a gigabyte.
@@ -17,16 +16,16 @@ _Result = TypeVar("_Result")
 
 
 class Fleet(Generic[_Result]):
-    """Makes runs at once, and stops all of them where the user stops it."""
+    """Makes runs at once, and stops all of them where the user stops it.
+
+    Attributes:
+        stop: is set where they are to end; for their observers.
+    """
 
     def __init__(self, workers: int = WORKERS) -> None:
         self.workers = workers
-        self._stop = threading.Event()
+        self.stop = threading.Event()
         self._start_no_more = threading.Event()
-
-    def stop_with(self, observer: Observer) -> None:
-        """End the run that `observer` watches when the fleet is stopped."""
-        observer.stop = self._stop
 
     def make(
         self, runs: Sequence[Callable[[], _Result]], *, tick: Callable[[int], None] | None = None
@@ -59,7 +58,7 @@ class Fleet(Generic[_Result]):
             raise errors.RunInterrupted("stopped by the user") from None
         finally:
             self._start_no_more.set()
-            self._stop.set()
+            self.stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
         return results
 

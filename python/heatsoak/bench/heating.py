@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,9 @@ _MIN_READINGS = 3
 _INTERVAL_S = 1.0
 
 
+@dataclass
 class Steadiness:
-    """Collects the temperatures of a warm-up, and says when they no longer rise.
+    """Collects the temperatures of a warm-up from `start_s` on, and says when they no longer rise.
 
     The window is the last ten minutes, or the last quarter of the warm-up if that is longer (what
     warms slowly also rises slowly). Its first and last third are averaged without the highest and
@@ -43,10 +44,8 @@ class Steadiness:
     60 K, noise of 0.3 K and whole kelvins.
     """
 
-    def __init__(self, start_s: float) -> None:
-        """The warm-up starts at `start_s`."""
-        self._start_s = start_s
-        self._readings: dict[str, list[tuple[float, float]]] = {}
+    start_s: float
+    _readings: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
 
     def add(self, t_s: float, temps_c: Mapping[str, float]) -> None:
         """Add the newest reading of each sensor."""
@@ -60,7 +59,7 @@ class Steadiness:
 
         Infinite for a sensor without enough readings.
         """
-        passed_s = now_s - self._start_s
+        passed_s = now_s - self.start_s
         window_s = max(WINDOW_S, _WINDOW_SHARE * passed_s)
         if passed_s < window_s:
             return {}
@@ -116,13 +115,16 @@ class PlannedHeat(BaseModel):
     why_not: str | None
 
 
+@dataclass(frozen=True)
 class Heaters:
-    """The heaters of a protocol's runs on a real machine."""
+    """The heaters of a protocol's runs on a real machine.
 
-    def __init__(self, protocol: Protocol, ask: Ask) -> None:
-        """`ask` puts a question to the person at the terminal, where there is one."""
-        self._protocol = protocol
-        self._ask = ask
+    Attributes:
+        ask: puts a question to the person at the terminal, where there is one.
+    """
+
+    protocol: Protocol
+    ask: Ask
 
     def of_run(self, conditions: Conditions, directory: Path) -> list[HeatSource]:
         """Return what heats a run that is recorded into `directory`; nothing is started.
@@ -130,34 +132,32 @@ class Heaters:
         Raises UsageError where it cannot be commanded here.
         """
         found = []
-        for number, heat in enumerate(heats_on(self._protocol, conditions), 1):
+        for number, heat in enumerate(heats_on(self.protocol, conditions), 1):
             try:
                 made = self._heater(heat, free_path(directory / RAW / f"heat-{number}.log"))
             except errors.UsageError as error:
                 how_hard = "" if heat.command else f" at {words.percent_text(heat.load_pct, 3)}"
                 raise errors.UsageError(
-                    f"{self._protocol.name} asks for {heat.source} heat{how_hard} here: {error}"
+                    f"{self.protocol.name} asks for {heat.source} heat{how_hard} here: {error}"
                 ) from error
             found.append((heat, made))
         return found
 
     def preview(self, conditions: Conditions) -> list[PlannedHeat]:
         """Return what would heat a run, and why not where it cannot be commanded here."""
-        return [
-            PlannedHeat(heat=heat.describe(), why_not=self._why_not(heat))
-            for heat in heats_on(self._protocol, conditions)
-        ]
+        planned = []
+        for heat in heats_on(self.protocol, conditions):
+            why_not = None
+            try:
+                self._heater(heat, Path())
+            except errors.UsageError as error:
+                why_not = str(error)
+            planned.append(PlannedHeat(heat=heat.describe(), why_not=why_not))
+        return planned
 
     def _heater(self, heat: Heat, log: Path) -> Heater:
-        ask = self._ask if is_attended() else None
+        ask = self.ask if is_attended() else None
         return heater(heat.source, heat.load_pct, heat.command, log, ask)
-
-    def _why_not(self, heat: Heat) -> str | None:
-        try:
-            self._heater(heat, Path())
-        except errors.UsageError as error:
-            return str(error)
-        return None
 
 
 @dataclass
@@ -193,7 +193,16 @@ class Heating:
             for source in self._sources:
                 start_s = self._recorder.now_s()
                 source.heater.start()
-                self._begin(source, start_s)
+                source.start_s = start_s
+                data = {
+                    "source": source.heat.source,
+                    "load_pct": source.heat.load_pct,
+                    **source.heater.describe(),
+                    "temps_c": self._recorder.latest.temps_c(),
+                }
+                self._recorder.event("heat-begin", None, source.heat.describe(), data)
+                for text in source.heater.notes():
+                    self._recorder.note("warning", text)
             if self._sources:
                 self._warm_up(observer, wait)
             yield
@@ -209,7 +218,10 @@ class Heating:
 
         Raises ToolError during the warm-up: nothing has been measured yet.
         """
-        for source, why in self._ended():
+        for source in self._sources:
+            why = None if source.start_s is None else source.heater.why_ended()
+            if why is None:
+                continue
             if self._is_warming_up:
                 raise errors.ToolError(
                     f"the {source.name} heat ended before it had warmed up: {why}"
@@ -222,19 +234,6 @@ class Heating:
                 "what follows was not heated as the protocol demands",
                 {"source": source.heat.source, **data},
             )
-
-    def _begin(self, source: _Source, start_s: float) -> None:
-        recorder = self._recorder
-        source.start_s = start_s
-        data = {
-            "source": source.heat.source,
-            "load_pct": source.heat.load_pct,
-            **source.heater.describe(),
-            "temps_c": recorder.latest.temps_c(),
-        }
-        recorder.event("heat-begin", None, source.heat.describe(), data)
-        for text in source.heater.notes():
-            recorder.note("warning", text)
 
     def _warm_up(self, observer: Observer, wait: Wait) -> None:
         recorder = self._recorder
@@ -259,12 +258,9 @@ class Heating:
         self._is_warming_up = True
         wait(max_s, is_done)
         self._is_warming_up = False
-        if until_steady:
-            self._report_steady(is_steady, recorder.now_s() - start_s, steadiness)
-
-    def _report_steady(self, is_steady: bool, waited_s: float, steadiness: Steadiness) -> None:
-        recorder = self._recorder
-        rises_k = steadiness.rises_k(recorder.now_s())
+        if not until_steady:
+            return
+        waited_s, rises_k = recorder.now_s() - start_s, steadiness.rises_k(recorder.now_s())
         # a sensor that does not answer has no rise, and JSON no infinity
         known_k = {name: round(k, 2) for name, k in rises_k.items() if k < float("inf")}
         data = {"waited_s": waited_s, "rises_k": known_k, "temps_c": recorder.latest.temps_c()}
@@ -272,9 +268,7 @@ class Heating:
         recorder.event(kind, None, f"after {words.duration_text(waited_s)}", data)
         if is_steady:
             return
-        rising = [
-            f"{name} rose by {words.kelvin_text(k)}" for name, k in known_k.items() if k >= 0.5
-        ]
+        rising = [f"{n} rose by {words.kelvin_text(k)}" for n, k in known_k.items() if k >= RISE_K]
         seen = words.listed(rising) or (
             "it takes ten minutes to tell" if data["temps_c"] else "no temperature can be read"
         )
@@ -282,11 +276,6 @@ class Heating:
             "warning",
             f"the warm-up was not steady within {words.duration_text(waited_s)}: {seen} at its end",
         )
-
-    def _ended(self) -> Iterator[tuple[_Source, str]]:
-        for source in self._sources:
-            if source.start_s is not None and (why := source.heater.why_ended()) is not None:
-                yield source, why
 
     def _end(self) -> None:
         """End all sources, whatever becomes of one; raises what the first could not."""

@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from heatsoak import system
 from heatsoak.recording import Boot, RecordingMeta
+from heatsoak.target import Note
 from heatsoak.words import amount_text, duration_text
 
 #: Clocks that differ by less than this were only read one after the other.
@@ -76,30 +76,16 @@ def passed_since(began: RecordingMeta) -> float | None:
     return passed_s if 0 <= passed_s <= _MAX_PAUSE_S else None
 
 
-@dataclass(frozen=True)
-class Interruption:
-    """Something that happened to the time: in words, and in numbers.
-
-    Attributes:
-        slept_s: how long the machine slept; 0 where it was something else.
-    """
-
-    text: str
-    data: dict[str, Any]
-    slept_s: float = 0.0
-
-
+@dataclass
 class Interruptions:
-    """Watches the clocks; to be asked several times a second."""
+    """Watches the clocks, those of this machine as a rule; to be asked several times a second."""
 
-    def __init__(self, read: Callable[[], Clocks] | None = None) -> None:
-        """Read the clocks with `read`, else those of this machine."""
-        self._read = read or read_clocks
-        self._last: Clocks | None = None
+    read: Callable[[], Clocks] = read_clocks
+    _last: Clocks | None = None
 
-    def look(self) -> Iterator[Interruption]:
-        """Yield what has happened since the last call."""
-        last, now = self._last, self._read()
+    def look(self) -> Iterator[Note]:
+        """Yield what has happened since the last call, a sleep with its length as `slept_s`."""
+        last, now = self._last, self.read()
         self._last = now
         if last is None:
             return
@@ -108,16 +94,18 @@ class Interruptions:
         slept_s = all_s - awake_s
         if slept_s > _MIN_S:
             text = f"the machine slept for {duration_text(slept_s)}"
-            yield Interruption(text, {"slept_s": round(slept_s, 3)}, slept_s)
+            yield Note("warning", text, {"slept_s": round(slept_s, 3)})
         if abs(set_s) > _MIN_S + _SLEWED * awake_s:
             way = "forward" if set_s > 0 else "back"
-            yield Interruption(
+            yield Note(
+                "warning",
                 f"the machine's clock was set {way} by {amount_text(abs(set_s), 's', 2)}; the "
                 "recording's own clock is not affected",
                 {"clock_set_s": round(set_s, 3)},
             )
         if awake_s > _HELD_UP_S:
-            yield Interruption(
+            yield Note(
+                "warning",
                 f"heatsoak was paused for {duration_text(awake_s)}: it was stopped, or had to wait "
                 "for the machine",
                 {"stood_still_s": round(awake_s, 3)},

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, get_args
+from typing import TYPE_CHECKING, get_args
 
 from heatsoak.analysis.findings import Cause
 from heatsoak.bench.recorder import Latest
@@ -25,6 +25,7 @@ from heatsoak.words import duration_text
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
+    from prometheus_client.registry import Collector
 
 _HERE = "127.0.0.1"
 _VERDICTS = (*get_args(Cause), "steady", "unknown")
@@ -44,21 +45,13 @@ _VERDICT = columns.OpenMetricsFamily(
 )
 
 
-@dataclass(frozen=True)
-class MetricsAddress:
-    """Where metrics are served; port 0 is any free one."""
-
-    host: str
-    port: int
-
-    @classmethod
-    def parse(cls, text: str) -> "MetricsAddress":
-        """Read ``127.0.0.1:9101``, ``[::1]:9101`` or a port alone; raises UsageError."""
-        host, _, port = text.rpartition(":")
-        host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
-        if not port.isascii() or not port.isdigit() or int(port) > 65535:
-            raise UsageError(f"--metrics {text}: is not an address and port, such as {_HERE}:9101")
-        return cls(host or _HERE, int(port))
+def address_of(text: str) -> tuple[str, int]:
+    """Read ``127.0.0.1:9101``, ``[::1]:9101`` or a port alone; raises UsageError."""
+    host, _, port = text.rpartition(":")
+    host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    if not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise UsageError(f"--metrics {text}: is not an address and port, such as {_HERE}:9101")
+    return host or _HERE, int(port)
 
 
 @dataclass(frozen=True)
@@ -99,18 +92,10 @@ _LAST_SCRAPE_S = 90.0
 _LATER = 1.5
 
 
-class Collector(Protocol):
-    """Whatever yields metrics when somebody asks."""
-
-    def collect(self) -> Iterator["Metric"]:
-        """Yield metrics, each family once."""
-        ...
-
-
 class Scrapes:
     """Passes on metrics, and knows when somebody asked for them."""
 
-    def __init__(self, collector: Collector) -> None:
+    def __init__(self, collector: "Collector") -> None:
         self._collector = collector
         self._at_s: list[float] = []
 
@@ -134,40 +119,32 @@ class Scrapes:
 
 
 @contextmanager
-def serving(collector: Collector, address: str | None) -> Iterator[None]:
-    """Serve metrics meanwhile at what ``--metrics`` names, and say where; None serves nothing.
+def serving(collector: "Collector", address: str | None) -> Iterator[str | None]:
+    """Serve metrics meanwhile at what ``--metrics`` names, and say where; yield their URL.
 
-    Raises what :meth:`MetricsAddress.parse` and :func:`served` do.
+    Port 0 is any free one; None serves nothing. Raises UsageError if it is no address, or cannot be
+    listened on.
     """
     if address is None:
-        yield
+        yield None
         return
-    with served(collector, MetricsAddress.parse(address)) as url:
-        print_err(f"metrics: {url}")
-        yield
-
-
-@contextmanager
-def served(collector: Collector, address: MetricsAddress) -> Iterator[str]:
-    """Serve metrics meanwhile; yield their URL.
-
-    Raises UsageError if the address cannot be listened on.
-    """
     from prometheus_client import CollectorRegistry, start_http_server
 
+    host, port = address_of(address)
     registry = CollectorRegistry(auto_describe=False)
     registry.register(collector)
     try:
-        server, thread = start_http_server(address.port, address.host, registry)
+        server, thread = start_http_server(port, host, registry)
     except (OSError, OverflowError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise UsageError(
-            f"--metrics {address.host}:{address.port}: cannot listen there: {why}; port 0 takes "
-            "any free one"
+            f"--metrics {host}:{port}: cannot listen there: {why}; port 0 takes any free one"
         ) from error
-    host = f"[{address.host}]" if server.socket.family == socket.AF_INET6 else address.host
+    host = f"[{host}]" if server.socket.family == socket.AF_INET6 else host
+    url = f"http://{host}:{server.server_port}/metrics"
     try:
-        yield f"http://{host}:{server.server_port}/metrics"
+        print_err(f"metrics: {url}")
+        yield url
     finally:
         server.shutdown()
         server.server_close()
@@ -201,7 +178,12 @@ def _of_drive(
     latest = drive.latest.values()
     for name, value in latest.items():
         family = columns.column_of(name).metric
-        if family is not None and _is_of_now(name, latest):
+        # a reading is no placeholder, and no latency of I/O that is long over
+        way, _, what = name.partition("_")
+        is_of_now = what != "lat_us" or latest.get(f"{way}_iops") != 0
+        if name.startswith(columns.TEMPERATURES):
+            is_of_now = is_possible_temp(value)
+        if family is not None and is_of_now:
             yield family, openmetrics.labels_of(name), value * family.times / family.over
     for way, verb in (("read", "read"), ("write", "written")) if drive.moved else ():
         for unit, what in (("bytes", f"Bytes {verb}"), ("operations", f"{way.title()}s")):
@@ -214,11 +196,3 @@ def _of_drive(
         yield _LIMIT, {"limit": name}, limit_c
     for one in _VERDICTS if drive.verdict is not None else ():
         yield _VERDICT, {"verdict": one}, float(one == drive.verdict)
-
-
-def _is_of_now(name: str, latest: Mapping[str, float]) -> bool:
-    """Whether a value is a reading: no placeholder, and no latency of I/O that is long over."""
-    if name.startswith(columns.TEMPERATURES):
-        return is_possible_temp(latest[name])
-    way, _, what = name.partition("_")
-    return what != "lat_us" or latest.get(f"{way}_iops") != 0

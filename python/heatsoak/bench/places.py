@@ -6,12 +6,15 @@ That is its sensors, and what is set on a real drive for one run, or was left se
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Literal
 
+from pydantic import BaseModel, ConfigDict
+
+from heatsoak.bench import heating
 from heatsoak.bench.by_hand import walked
-from heatsoak.bench.heating import heats_on, warm_up_s
 from heatsoak.bench.plan import (
     AssumedSpeeds,
     DrivePart,
@@ -24,9 +27,8 @@ from heatsoak.bench.plan import (
 )
 from heatsoak.catalog import load_enclosure
 from heatsoak.errors import UsageError
-from heatsoak.protocol import Conditions, Matrix, Protocol, Rounds, Step, WorkloadStep
+from heatsoak.protocol import Conditions, Matrix, Protocol, Step, WorkloadStep
 from heatsoak.sensor import Roots, Sensor, device_behind, discover, drive_sensors
-from heatsoak.sensor.nvme_admin import Ioctl
 from heatsoak.sensor.sysfs import drive_in_tree
 from heatsoak.target import DeviceInfo, Note, Place, hctm, simulated
 from heatsoak.words import percent_text, rate_text
@@ -83,9 +85,17 @@ def _name(cell: Conditions, matrix: Matrix | None) -> str:
 
 def plans_of(run: PlannedRun, roots: Roots) -> list[RunPlan]:
     """Return what a run would take and write of each of its drives; nothing is touched."""
-    speeds = [speeds_of(part.place, roots) for part in run.parts]
+    speeds = [
+        _greatest_speeds(part.place.device_info(roots)) if rated is None else rated_speeds(rated)
+        for part in run.parts
+        for rated in [part.place.rated]
+    ]
     if run.is_copy:
-        speeds = _as_slow(*speeds)
+        # neither of a copy's drives is faster than the other
+        copied_mb_s = min(speeds[0].read_mb_s, speeds[1].write_mb_s)
+        slower = " and ".join(dict.fromkeys(own.source for own in speeds))
+        why = slower if speeds[0].source == speeds[1].source else f"the slower of: {slower}"
+        speeds = [own.at_most(copied_mb_s, why) for own in speeds]
     return [
         _plan(part.protocol.steps, part, own, roots)
         for part, own in zip(run.parts, speeds, strict=True)
@@ -106,37 +116,14 @@ def _plan(steps: Sequence[Step], part: DrivePart, speeds: AssumedSpeeds, roots: 
     made = plan(steps, size_bytes, speeds, traffic_on(size_bytes))
     if place.is_simulated:
         return made
-    return replace(made, warm_up_s=warm_up_s(heats_on(part.protocol, part.conditions)))
-
-
-def _as_slow(source: AssumedSpeeds, destination: AssumedSpeeds) -> list[AssumedSpeeds]:
-    """Return the speeds of a copy's drives, neither of which is faster than the other."""
-    copied_mb_s = min(source.read_mb_s, destination.write_mb_s)
-    slower = " and ".join(dict.fromkeys([source.source, destination.source]))
-    return [
-        replace(
-            own,
-            read_mb_s=min(own.read_mb_s, copied_mb_s),
-            write_mb_s=min(own.write_mb_s, copied_mb_s),
-            source=slower if slower == own.source else f"the slower of: {slower}",
-        )
-        for own in (source, destination)
-    ]
-
-
-def speeds_of(place: Place, roots: Roots) -> AssumedSpeeds:
-    """Return what the drive at a place does as rated, or could do at most."""
-    rated = place.rated
-    return _greatest_speeds(place.device_info(roots)) if rated is None else rated_speeds(rated)
+    return replace(
+        made, warm_up_s=heating.warm_up_s(heating.heats_on(part.protocol, part.conditions))
+    )
 
 
 @contextmanager
 def sensors_at(
-    place: Place,
-    directory: Path,
-    roots: Roots,
-    power: str | None = None,
-    tree: Path | None = None,
+    place: Place, directory: Path, roots: Roots, power: str | None = None, tree: Path | None = None
 ) -> Iterator[tuple[list[Sensor], list[Note]]]:
     """Yield the sensors of the drive at a place, and a warning if the recording is on it.
 
@@ -152,7 +139,13 @@ def sensors_at(
             sensors = discover(name, roots, power=power)
             if tree is not None:
                 sensors += sensors_of_tree(tree)
-            notes = _same_drive(directory, name, roots)
+            existing = next(path for path in (directory, *directory.parents) if path.exists())
+            if name is not None and device_behind(existing, roots) == name:
+                text = (
+                    f"the recording is on {name}, the drive under test: writing it is measured "
+                    "too; -o on another drive avoids that"
+                )
+                notes.append(Note("warning", text))
         yield sensors, notes
     finally:
         for sensor in sensors:
@@ -173,25 +166,8 @@ def _greatest_speeds(behind: DeviceInfo | None) -> AssumedSpeeds:
     ceiling_mb_s = None if behind is None else behind.link.get("ceiling_mb_s")
     if not isinstance(ceiling_mb_s, int | float) or ceiling_mb_s >= UNKNOWN_DRIVE.read_mb_s:
         return UNKNOWN_DRIVE
-    return replace(
-        UNKNOWN_DRIVE,
-        read_mb_s=float(ceiling_mb_s),
-        write_mb_s=min(float(ceiling_mb_s), UNKNOWN_DRIVE.write_mb_s),
-        source=f"at most what the drive's link carries, {rate_text(ceiling_mb_s)}",
-    )
-
-
-def _same_drive(directory: Path, behind: str | None, roots: Roots) -> list[Note]:
-    existing = next(path for path in (directory, *directory.parents) if path.exists())
-    if behind is None or device_behind(existing, roots) != behind:
-        return []
-    return [
-        Note(
-            "warning",
-            f"the recording is on {behind}, the drive under test: "
-            "writing it is measured too; -o on another drive avoids that",
-        )
-    ]
+    carries = f"at most what the drive's link carries, {rate_text(ceiling_mb_s)}"
+    return UNKNOWN_DRIVE.at_most(float(ceiling_mb_s), carries)
 
 
 #: How many kinds of loads are tried for what simulating them takes.
@@ -222,7 +198,8 @@ def simulation_s(part: DrivePart, plan: RunPlan) -> float | None:
         if not planned.step.loads or planned.step.is_probe:
             continue
         try:
-            costs = [cost_of(load) for load in _loads(planned.step)]
+            parts = planned.step.parts
+            costs = [cost_of(load) for load in parts if isinstance(load, WorkloadStep)]
         except UsageError:
             return None
         if not costs:
@@ -231,32 +208,26 @@ def simulation_s(part: DrivePart, plan: RunPlan) -> float | None:
     return total_s
 
 
-def _loads(step: Step) -> Iterator[WorkloadStep]:
-    if isinstance(step, Rounds):
-        for inner in step.steps:
-            yield from _loads(inner)
-    elif isinstance(step, WorkloadStep):
-        yield step
-
-
-_LOOK_S = 2.0
+#: How often it is looked whether a sanitize is over, and told of it.
+LOOK_S = 2.0
 _TELL_S = 60.0
 
 
-def require_thresholds(place: Place, wanted: hctm.Thresholds, roots: Roots) -> None:
-    """Raise UsageError where `place` has no drive that could have thresholds; none is asked."""
+def require_thresholds(
+    place: Place, wanted: hctm.Thresholds, roots: Roots, *, asks: bool = False
+) -> None:
+    """Raise UsageError where `place` has no drive that could have thresholds.
+
+    With `asks`, a real drive is asked whether it can be given these.
+    """
     if not wanted.is_asked:
         return
     if place.rated is not None:
         simulated.with_thresholds(place.rated, wanted)
+    elif asks:
+        hctm.check(_drive(place, roots), wanted, roots)
     else:
         hctm.controllers(_drive(place, roots), roots)
-
-
-def check_thresholds(place: Place, wanted: hctm.Thresholds, roots: Roots) -> None:
-    """Raise UsageError where the drive of `place` cannot be given the thresholds; it is asked."""
-    if wanted.is_asked and not place.is_simulated:
-        hctm.check(_drive(place, roots), wanted, roots)
 
 
 @contextmanager
@@ -266,19 +237,15 @@ def settings_for_run(place: Place, wanted: hctm.Thresholds, roots: Roots) -> Ite
     That includes what a killed run has left set on the drive, where it still is.
     """
     if place.rated is not None:
-        yield (
-            [simulated.thresholds_note(simulated.with_thresholds(place.rated, wanted))]
-            if wanted.is_asked
-            else []
-        )
+        asked = [simulated.with_thresholds(place.rated, wanted)] if wanted.is_asked else []
+        yield [simulated.thresholds_note(drive) for drive in asked]
         return
     info = place.device_info(roots)
-    notes = [] if info is None else hctm.left_on(info)
-    if not wanted.is_asked:
+    notes = [] if info is None or info.serial is None else hctm.left(info.serial)
+    with ExitStack() as stack:
+        if wanted.is_asked:
+            notes += stack.enter_context(hctm.held(_drive(place, roots), wanted, roots))
         yield notes
-        return
-    with hctm.held(_drive(place, roots), wanted, roots) as set_now:
-        yield notes + set_now
 
 
 def _drive(place: Place, roots: Roots) -> DeviceInfo:
@@ -291,16 +258,11 @@ def _drive(place: Place, roots: Roots) -> DeviceInfo:
 
 
 def wait_for_sanitize(
-    place: Place,
-    tell: Callable[[str], None],
-    roots: Roots | None = None,
-    *,
-    ioctl: Ioctl | None = None,
-    look_s: float = _LOOK_S,
+    place: Place, tell: Callable[[str], None], roots: Roots | None = None
 ) -> None:
     """Wait while the drive that `place` names sanitizes itself: it answers no other command.
 
-    Only looks, every `look_s`; `tell` is given a line at first and once a minute.
+    Only looks; `tell` is given a line at first and once a minute.
     """
     if place.kind != "block":
         return
@@ -309,8 +271,147 @@ def wait_for_sanitize(
     roots = roots or Roots()
     info = place.device_info(roots)
     told_s: float | None = None
-    while info is not None and (done_pct := sanitizing(info, roots, ioctl)) is not None:
+    while info is not None and (done_pct := sanitizing(info, roots)) is not None:
         if told_s is None or time.monotonic() - told_s >= _TELL_S:
             told_s = time.monotonic()
             tell(f"{place.text}: is being sanitized, {percent_text(done_pct)} done: waiting for it")
-        time.sleep(look_s)
+        time.sleep(LOOK_S)
+
+
+# --- the table of a plan: what run --dry-run prints of each run, as JSON --------------------------
+
+
+class PrintedRow(BaseModel):
+    """`schema_version` goes up when a key changes its meaning or goes away."""
+
+    model_config = ConfigDict(frozen=True)
+
+    schema_version: Literal[1] = 1
+
+
+class Lengths(PrintedRow):
+    """How long a plan takes, and what it writes.
+
+    Attributes:
+        duration_s: at most, with all probes and rounds; `written_bytes` likewise.
+        duration_without_probes_s: at least: no probe, and the fewest rounds.
+        unknown_steps: those whose length and writing depend on a trace, and are not in the sums.
+    """
+
+    duration_s: float
+    written_bytes: float
+    duration_without_probes_s: float
+    written_without_probes_bytes: float
+    has_rounds: bool
+    unknown_steps: list[str]
+
+
+def lengths_of(protocol: Protocol, plan: RunPlan) -> dict[str, Any]:
+    """Return the fields of :class:`Lengths` for a plan."""
+    return {
+        "duration_s": plan.duration_s,
+        "written_bytes": plan.written_bytes,
+        "duration_without_probes_s": plan.warm_up_s + plan.least(lambda step: step.duration_s),
+        "written_without_probes_bytes": plan.least(lambda step: step.written_bytes),
+        "has_rounds": bool(protocol.rounds),
+        "unknown_steps": [each.step.name for each in plan.steps if not each.is_known],
+    }
+
+
+class PlannedStep(BaseModel):
+    """A step's length and writing, at most.
+
+    Attributes:
+        is_bound: whether its runtime ends it, whatever the speed.
+        is_known: whether they are known: what a trace moves is known only once it was read.
+        condition: when a probe is taken; None for other steps.
+    """
+
+    step: str
+    kind: str
+    workload: str | None
+    duration_s: float
+    written_bytes: float
+    is_bound: bool
+    is_known: bool
+    condition: str | None
+
+
+class PlannedRow(Lengths):
+    """What one run would take and write of one drive: a row of ``run --dry-run``.
+
+    Attributes:
+        set_up: what hands have to change before it.
+        warm_up_s: how long the case is warmed first, at most.
+        endurance_bytes: what the drive is rated for, or typical of its size where
+            `endurance_is_rated` is false; `endurance_pct` is the share that the run writes at most.
+        speeds_source: where the speeds come from that lengths are computed with.
+        simulation_s: how long simulating it takes on this machine without probes, at most; None for
+            a real drive, and where that cannot be known beforehand.
+        warnings: what keeps the run from measuring a drive.
+    """
+
+    protocol: str
+    target: str
+    conditions: Conditions
+    set_up: Conditions
+    heat: list[heating.PlannedHeat]
+    warm_up_s: float
+    size_bytes: int
+    endurance_bytes: float
+    endurance_is_rated: bool
+    endurance_pct: float
+    speeds_source: str
+    simulation_s: float | None = None
+    warnings: list[str] = []
+    steps: list[PlannedStep]
+
+
+#: Common for consumer drives: bytes that may be written for each byte of capacity.
+TYPICAL_ENDURANCE_FULL_WRITES = 600
+
+
+def planned_row(
+    part: DrivePart,
+    plan: RunPlan,
+    roots: Roots,
+    set_up: Conditions | None = None,
+    heat: Sequence[heating.PlannedHeat] = (),
+) -> PlannedRow:
+    """Return the row of one drive of a run; nothing is touched."""
+    rated, in_memory = part.place.rated, part.place.memory_note(roots)
+    if rated is not None:
+        endurance_bytes = rated.endurance_bytes
+    else:
+        behind = part.place.device_info(roots)
+        whole_bytes = plan.size_bytes if behind is None else behind.size_bytes
+        endurance_bytes = whole_bytes * TYPICAL_ENDURANCE_FULL_WRITES
+    return PlannedRow(
+        protocol=part.protocol.name,
+        target=part.place.text,
+        conditions=part.conditions,
+        set_up=set_up or {},
+        heat=list(heat),
+        warm_up_s=plan.warm_up_s,
+        size_bytes=plan.size_bytes,
+        **lengths_of(part.protocol, plan),
+        endurance_bytes=endurance_bytes,
+        endurance_is_rated=rated is not None,
+        endurance_pct=100 * plan.written_bytes / endurance_bytes,
+        speeds_source=plan.speeds.source,
+        simulation_s=simulation_s(part, plan),
+        warnings=[note.text for note in [*part.notes, *([in_memory] if in_memory else [])]],
+        steps=[
+            PlannedStep(
+                step=planned.step.name,
+                kind=planned.step.kind,
+                workload=None if planned.step.needs_two_drives else planned.step.describe() or None,
+                duration_s=planned.duration_s,
+                written_bytes=planned.written_bytes,
+                is_bound=planned.is_bound,
+                is_known=planned.is_known,
+                condition=planned.step.describe_condition() or None,
+            )
+            for planned in plan.steps
+        ],
+    )

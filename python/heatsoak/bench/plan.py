@@ -3,6 +3,7 @@
 Pure data: nothing here touches a drive.
 """
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -139,6 +140,11 @@ class AssumedSpeeds:
         most = workload.numjobs * ((share > 0) + (share < 1))
         return min(mixed, most * workload.most_bytes_s / MB)
 
+    def at_most(self, mb_s: float, source: str) -> "AssumedSpeeds":
+        """Return the same where neither way is faster than `mb_s`, which comes from `source`."""
+        read_mb_s, write_mb_s = min(self.read_mb_s, mb_s), min(self.write_mb_s, mb_s)
+        return replace(self, read_mb_s=read_mb_s, write_mb_s=write_mb_s, source=source)
+
 
 def rated_speeds(drive: catalog.Drive) -> AssumedSpeeds:
     """Return what a drive of the catalog is rated for."""
@@ -194,15 +200,10 @@ class RunPlan:
         """Bytes that the drive is asked to write, at most."""
         return sum(step.written_bytes for step in self.steps)
 
-    @property
-    def unknown(self) -> list[str]:
-        """The names of the steps whose length and writing are not in the sums."""
-        return [step.step.name for step in self.steps if not step.is_known]
-
-    def without_probes(self) -> "RunPlan":
-        """Return what is taken whatever is seen: no probe, and the fewest rounds."""
+    def least(self, what: Callable[[StepPlan], float]) -> float:
+        """Return the sum of what is taken whatever is seen: no probe, and the fewest rounds."""
         always = [step for step in self.steps if not step.step.is_probe]
-        return replace(self, steps=tuple(_at_least(step) for step in always))
+        return sum(what(step) * step.min_share for step in always)
 
 
 def plan(
@@ -238,15 +239,6 @@ def typical_plan(protocol: Protocol) -> RunPlan:
     )
 
 
-def _at_least(step: StepPlan) -> StepPlan:
-    return replace(
-        step,
-        duration_s=step.duration_s * step.min_share,
-        written_bytes=step.written_bytes * step.min_share,
-        min_share=1.0,
-    )
-
-
 def _step(step: Step, target_bytes: int, speeds: AssumedSpeeds, traffic_of: TrafficOf) -> StepPlan:
     parts = [_part(part, target_bytes, speeds, traffic_of) for part in step.parts]
     return StepPlan(
@@ -265,47 +257,34 @@ def _part(
 ) -> StepPlan:
     match step:
         case WorkloadStep():
-            parts = [_workload(workload, target_bytes, speeds) for workload in step.workloads]
-            return StepPlan(
-                step,
-                max(part[0] for part in parts),
-                sum(part[1] for part in parts),
-                all(workload.runtime_s is not None for workload in step.workloads),
-                moved_bytes=sum(part[2] for part in parts),
-            )
+            duration_s = written_bytes = moved_bytes = 0.0
+            for workload in step.workloads:
+                mb_s = speeds.throughput_mb_s(workload)
+                transfer = workload.transfer_bytes(target_bytes)
+                takes_s = math.inf if transfer is None else transfer / MB / mb_s
+                takes_s = min(takes_s, workload.runtime_s or math.inf)
+                moved = takes_s * mb_s * MB
+                duration_s = max(duration_s, takes_s)
+                written_bytes += moved * (1 - workload.read_share)
+                moved_bytes += moved
+            is_bound = all(workload.runtime_s is not None for workload in step.workloads)
+            return StepPlan(step, duration_s, written_bytes, is_bound, moved_bytes=moved_bytes)
         case Replay():
-            return _replay(step, traffic_of(step), speeds)
+            if (traffic := traffic_of(step)) is None:
+                return StepPlan(step, 0, 0, False, is_known=False)
+            # as fast as a drive is with many I/Os in flight, and its pauses
+            by_bytes_s = (
+                traffic.read_bytes / speeds.read_mb_s + traffic.written_bytes / speeds.write_mb_s
+            ) / MB
+            by_ios_s = traffic.ios / max(speeds.read_iops, speeds.write_iops)
+            duration_s = traffic.idle_s + max(by_bytes_s, by_ios_s)
+            moved_bytes = traffic.read_bytes + traffic.written_bytes
+            return StepPlan(step, duration_s, traffic.written_bytes, False, moved_bytes=moved_bytes)
         case Copy():
             duration_s = step.amount_bytes / MB / min(speeds.read_mb_s, speeds.write_mb_s)
-            moved = step.amount_bytes
-            return StepPlan(step, duration_s, moved, False, moved_bytes=moved)
+            amount = step.amount_bytes
+            return StepPlan(step, duration_s, amount, False, moved_bytes=amount)
         case Pause():
             return StepPlan(step, step.duration_s, 0, step.until_temp_c is None)
         case Purge():
             return StepPlan(step, 0, 0, False)
-
-
-def _replay(step: Replay, traffic: traces.Traffic | None, speeds: AssumedSpeeds) -> StepPlan:
-    """A replay as fast as a drive is with many I/Os in flight, and its pauses."""
-    if traffic is None:
-        return StepPlan(step, 0, 0, False, is_known=False)
-    by_bytes_s = (
-        traffic.read_bytes / speeds.read_mb_s + traffic.written_bytes / speeds.write_mb_s
-    ) / MB
-    by_ios_s = traffic.ios / max(speeds.read_iops, speeds.write_iops)
-    duration_s = traffic.idle_s + max(by_bytes_s, by_ios_s)
-    moved_bytes = traffic.read_bytes + traffic.written_bytes
-    return StepPlan(step, duration_s, traffic.written_bytes, False, moved_bytes=moved_bytes)
-
-
-def _workload(
-    workload: Workload, target_bytes: int, speeds: AssumedSpeeds
-) -> tuple[float, float, float]:
-    """Seconds, bytes written, and bytes moved."""
-    mb_s = speeds.throughput_mb_s(workload)
-    transfer = workload.transfer_bytes(target_bytes)
-    duration_s = float("inf") if transfer is None else transfer / MB / mb_s
-    if workload.runtime_s is not None:
-        duration_s = min(duration_s, workload.runtime_s)
-    moved_bytes = duration_s * mb_s * MB
-    return duration_s, moved_bytes * (1 - workload.read_share), moved_bytes

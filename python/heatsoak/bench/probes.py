@@ -8,6 +8,7 @@ import polars as pl
 
 from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.falls.find import MIN_S
+from heatsoak.analysis.rounds import mean_iops
 from heatsoak.analysis.view import drops_of
 from heatsoak.protocol import Step, WorkloadStep
 from heatsoak.words import duration_text, listed, percent_text
@@ -70,6 +71,9 @@ class Prober:
     """Judges the steps that later ones depend on, and decides which of those are taken.
 
     Judging must never end a run: where it fails, `warn` is called, and the probes are taken.
+
+    Attributes:
+        mean_iops: of the steps that rounds track, one for each round.
     """
 
     def __init__(
@@ -78,6 +82,13 @@ class Prober:
         """Take the steps in order; `can_purge` says whether a purge can be known to be one."""
         self._steps = {step.name: step for step in steps}
         self._asked = {name for step in self._steps.values() for name in step.only_if_drop_in}
+        self._tracked = {
+            f"{step.tracks}/{number}"
+            for step in self._steps.values()
+            if step.kind == "rounds" and step.tracks is not None
+            for number in range(1, step.at_most + 1)
+        }
+        self.mean_iops: list[float] = []
         self._can_purge = can_purge
         self._warn = warn
         self._outcomes: dict[str, _Outcome] = {}
@@ -109,8 +120,8 @@ class Prober:
 
     def begin(self, step: Step) -> None:
         """A step begins."""
-        judged = step.loads and (step.name in self._asked or step.may_end_early)
-        self._rates = _Rates() if judged else None
+        is_asked = step.name in self._asked | self._tracked or step.may_end_early
+        self._rates = _Rates() if step.loads and is_asked else None
 
     def append(self, samples: pl.DataFrame) -> None:
         """Take samples of the step that is running."""
@@ -129,35 +140,39 @@ class Prober:
         if rates.duration_s < min_s or rates.end_s - rates.checked_s < wait_s:
             return False
         rates.checked_s = rates.end_s
-        try:
-            drops = rates.drops() or []
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException as error:  # whatever is wrong, a panic in Rust included
-            self._warn(f"cannot tell whether it fell, so it runs to its end: {_said(error)}")
+        drops = self._drops(rates, "cannot tell whether it fell, so it runs to its end")
+        if drops == "failed":
             rates.checked_s = float("inf")
             return False
-        return sum(drop.end_s - drop.onset_s for drop in drops) >= min_s
+        return sum(drop.end_s - drop.onset_s for drop in drops or []) >= min_s
 
     def end(self, step: Step, *, was_done: bool = True) -> None:
         """A step is over; `was_done` says whether it did what it is for."""
         self._was_done[step.name] = was_done
         rates, self._rates = self._rates, None
+        if rates is not None and step.name in self._tracked:
+            self.mean_iops.append(mean_iops(rates.frames))
         if rates is None or step.name not in self._asked:
             return
+        drops = self._drops(rates, f"'{step.name}' could not be judged, so its probes are run")
+        if drops == "failed":
+            outcome = _Outcome("failed")
+        elif drops:
+            outcome = _Outcome("fell", max(drops, key=lambda drop: drop.depth))
+        else:
+            outcome = _Outcome("short" if drops is None else "steady")
+        self._outcomes[step.name] = outcome
+
+    def _drops(self, rates: _Rates, warning: str) -> list[Drop] | Literal["failed"] | None:
+        """Judge what has come of a step; None where that is too short."""
         try:
-            drops = rates.drops()
+            return rates.drops()
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # whatever is wrong, a panic in Rust included
-            self._outcomes[step.name] = _Outcome("failed")
-            self._warn(f"'{step.name}' could not be judged, so its probes are run: {_said(error)}")
-            return
-        deepest = max(drops or [], key=lambda drop: drop.depth, default=None)
-        if deepest is not None:
-            self._outcomes[step.name] = _Outcome("fell", deepest)
-        else:
-            self._outcomes[step.name] = _Outcome("short" if drops is None else "steady")
+            lines = str(error).splitlines()
+            self._warn(f"{warning}: {lines[0] if lines else type(error).__name__}")
+            return "failed"
 
     def _decide(self, step: Step) -> Decision:
         if step.purges and not self._can_purge:
@@ -185,11 +200,7 @@ class Prober:
             found.setdefault(outcome.kind, []).append(f"'{name}'")
         if "failed" in found:
             return Decision(True, f"{listed(found['failed'])} could not be judged")
-        said = {
-            "steady": "nothing fell in",
-            "short": "too short to judge:",
-            "skipped": "not run:",
-        }
+        said = {"steady": "nothing fell in", "short": "too short to judge:", "skipped": "not run:"}
         return Decision(
             False,
             "; ".join(
@@ -198,9 +209,3 @@ class Prober:
                 if kind in found
             ),
         )
-
-
-def _said(error: BaseException) -> str:
-    """What an error says, in one line."""
-    lines = str(error).splitlines()
-    return lines[0] if lines else type(error).__name__

@@ -37,20 +37,14 @@ class Observer:
     def on_warm_up(self, text: str) -> None:
         """The case is warmed before the first step, as `text` says."""
 
-    def on_step(self, index: int, step: Step, t_s: float) -> None:
-        """A step begins."""
-
-    def on_probe(self, step: Step, reason: str) -> None:
-        """The step that has begun is a probe, taken for `reason`."""
+    def on_step(self, index: int, step: Step, t_s: float, because: str = "") -> None:
+        """A step begins; of a probe with why it is taken."""
 
     def on_due(self, names: Collection[str]) -> None:
         """What was seen so far makes probes due: these are taken later."""
 
-    def on_skip(self, index: int, step: Step, reason: str) -> None:
-        """A step is skipped for `reason`."""
-
-    def on_kept(self, index: int, step: Step) -> None:
-        """A step was over before the run was cut, and is not taken again."""
+    def on_skip(self, index: int, step: Step, reason: str | None) -> None:
+        """A step is skipped for `reason`; None for one that was over before the run was cut."""
 
     def on_round(self, step: SingleStep, number: int) -> None:
         """A step of a round begins."""
@@ -122,13 +116,17 @@ class RunView(Observer):
         self.view.on_step(self)
 
     @override
-    def on_step(self, index: int, step: Step, t_s: float) -> None:
+    def on_step(self, index: int, step: Step, t_s: float, because: str = "") -> None:
         self.inner = None
         self.started, self.step, self.step_start_s = index + 1, step, t_s
-        self.t_s, self.because, self.moved_mb = t_s, "", 0.0
+        asks = f": {step.asks}" if step.asks else ""
+        self.because = f"probe: {because}{asks}" if because else ""
+        self.t_s, self.moved_mb = t_s, 0.0
         if self.first_t_s is None:
             self.first_t_s = t_s
         self.view.on_step(self)
+        if because and self.view.is_single:
+            self.view.show_status(self.because)
 
     @override
     def on_round(self, step: SingleStep, number: int) -> None:
@@ -138,25 +136,15 @@ class RunView(Observer):
             self.view.on_step(self)
 
     @override
-    def on_probe(self, step: Step, reason: str) -> None:
-        self.because = f"probe: {reason}{': ' if step.asks else ''}{step.asks}"
-        if self.view.is_single:
-            self.view.show_status(self.because)
-
-    @override
     def on_due(self, names: Collection[str]) -> None:
         self.due = names
 
     @override
-    def on_skip(self, index: int, step: Step, reason: str) -> None:
-        self.on_kept(index, step)
-        if self.view.is_single:
-            self.view.show_line(f"skipped {step.name}: {reason}", "dim")
-
-    @override
-    def on_kept(self, index: int, step: Step) -> None:
+    def on_skip(self, index: int, step: Step, reason: str | None) -> None:
         self.inner = None
         self.started, self.step, self.because = index + 1, None, ""
+        if reason is not None and self.view.is_single:
+            self.view.show_line(f"skipped {step.name}: {reason}", "dim")
 
     @override
     def on_progress(self, t_s: float, latest: Latest) -> None:
@@ -364,18 +352,18 @@ class LiveView(SessionView):
         lines: list[RenderableType] = [self.bar]
         bars = _ASCII_BARS if self.console.options.ascii_only else _BARS
         for run in list(self.runs):
-            if not run.is_over:
-                lines += _lines_of(run, bars)
+            if run.is_over:
+                continue
+            where = f"{run.label}: {run.describe_step()}" if run.label else run.describe_step()
+            told = [where, *([run.because] if run.because else [])]
+            if readings := run.describe_readings():
+                history = list(run.history)
+                top = max(history, default=0.0)
+                shares = (8 * value / top for value in history if top > 0)
+                line = "".join(bars[min(7, int(share))] for share in shares)
+                told.append(f"{readings}  {line}")
+            lines += [output.Text(line, overflow="ellipsis", no_wrap=True) for line in told]
         return Group(*lines)
-
-
-def _lines_of(run: RunView, bars: str) -> list[output.Text]:
-    where = f"{run.label}: {run.describe_step()}" if run.label else run.describe_step()
-    lines = [where, *([run.because] if run.because else [])]
-    readings = run.describe_readings()
-    if readings:
-        lines.append(f"{readings}  {_sparkline(list(run.history), bars)}")
-    return [output.Text(line, overflow="ellipsis", no_wrap=True) for line in lines]
 
 
 class PlainView(SessionView):
@@ -415,10 +403,3 @@ def make_view(plans: list[RunPlan], title: str) -> SessionView:
     # a terminal that cannot move its cursor would get nothing but the end
     redraws = console.is_terminal and not console.is_dumb_terminal
     return LiveView(plans, title, console) if redraws else PlainView(plans, title)
-
-
-def _sparkline(values: list[float], bars: str) -> str:
-    top = max(values, default=0.0)
-    if top <= 0:
-        return ""
-    return "".join(bars[min(7, int(8 * value / top))] for value in values)

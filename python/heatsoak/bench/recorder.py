@@ -12,22 +12,15 @@ import polars.selectors as cs
 import psutil
 
 import heatsoak
+from heatsoak import recording
 from heatsoak.bench.interruptions import Interruptions, boot_now
 from heatsoak.errors import ToolError
 from heatsoak.protocol import Conditions, Observation, Protocol, Step
-from heatsoak.recording import (
-    CopyPart,
-    Event,
-    Recording,
-    RecordingMeta,
-    RecordingWriter,
-    SensorMeta,
-)
-from heatsoak.recording.columns import COMPOSITE, drive_temperatures, types_of
+from heatsoak.recording.columns import COMPOSITE, TEMPERATURES, drive_temperatures, types_of
 from heatsoak.recording.meta import Status
 from heatsoak.sensor import Poller, Sensor
 from heatsoak.sensor.poller import PAUSE_INTERVAL_S
-from heatsoak.target import Note, Recorded
+from heatsoak.target.base import Note, Recorded
 from heatsoak.units import is_possible_temp
 from heatsoak.words import temp_text
 
@@ -62,15 +55,6 @@ class Latest:
         # one C-level call: no reader sees half of it
         self._values.update(row)
 
-    def update_from(self, samples: pl.DataFrame) -> None:
-        """Take over each column's last value that is not null."""
-        if samples.is_empty():
-            return
-        last = samples.select(cs.numeric().drop_nulls().last().cast(pl.Float64))
-        self.update(
-            {name: value for name, value in last.row(0, named=True).items() if value is not None}
-        )
-
     def forget_load(self) -> None:
         """Leave out what a load did, once it is over: the next may do nothing of it."""
         for name in list(self._values):
@@ -87,21 +71,15 @@ class Latest:
 
     def temps_c(self) -> dict[str, float]:
         """Return the newest temperatures by sensor."""
-        values = dict(self._values)
-        return {
-            name.removeprefix("temp_c."): value
-            for name, value in values.items()
-            if name.startswith("temp_c.")
-        }
+        temps = ((n, v) for n, v in self.values().items() if n.startswith(TEMPERATURES))
+        return {name.removeprefix(TEMPERATURES): value for name, value in temps}
 
     def drive_temp_c(self) -> float | None:
         """Return the drive's own temperature: its composite, or its hottest other sensor.
 
         Temperatures that no drive can have are ignored.
         """
-        values = {
-            name: value for name, value in dict(self._values).items() if is_possible_temp(value)
-        }
+        values = {n: value for n, value in self.values().items() if is_possible_temp(value)}
         return max((values[name] for name in drive_temperatures(values)), default=None)
 
     def throughput_mb_s(self) -> float | None:
@@ -125,7 +103,7 @@ class Side:
     directory: Path
     sensors: list[Sensor] = field(default_factory=list)
     notes: Sequence[Note] = ()
-    part_of_copy: CopyPart | None = None
+    part_of_copy: recording.CopyPart | None = None
 
 
 class Recorder:
@@ -143,7 +121,7 @@ class Recorder:
         side: Side,
         target: Recorded,
         on_note: Callable[[str, str], None],
-        resumes: Recording | None = None,
+        resumes: recording.Recording | None = None,
         on_reading: Callable[[dict[str, float]], None] = lambda _: None,
     ) -> None:
         """Open the recording in the side's directory; `on_note` gets what is worth a line.
@@ -160,16 +138,28 @@ class Recorder:
         self._on_note, self._on_new_reading = on_note, on_reading
         self._reported: set[str] = set()
         self._interruptions = None if target.identity.simulated else Interruptions()
-        self._critical_c = _critical_limit(side.sensors)
+        stated = [one.info.thresholds for one in side.sensors if COMPOSITE in one.info.columns]
+        limits_c = [limits["critical_c"] for limits in stated if limits.get("critical_c", 0) > 0]
+        self._critical_c = limits_c[-1] if limits_c else None
         columns = ["step", *target.columns()]
         columns += [column for sensor in side.sensors for column in sensor.info.columns]
-        sensors = [*map(_sensor_meta, side.sensors), *target.sensors()]
+        sensors = [
+            recording.SensorMeta(**asdict(sensor.info), idle_interval_s=PAUSE_INTERVAL_S)
+            for sensor in side.sensors
+        ] + target.sensors()
         if resumes is None:
-            meta = RecordingMeta(
+            meta = recording.RecordingMeta(
                 protocol=side.protocol,
                 conditions=side.conditions,
                 drive=asdict(target.identity),
-                host=_host_facts(),
+                host={
+                    "system": platform.system(),
+                    "release": platform.release(),
+                    "machine": platform.machine(),
+                    "cpus": psutil.cpu_count(),
+                    "memory_bytes": psutil.virtual_memory().total,
+                    "python": platform.python_version(),
+                },
                 tools={"heatsoak": heatsoak.__version__},
                 load=target.describe(),
                 sensors=sensors,
@@ -179,21 +169,19 @@ class Recorder:
                 part_of_copy=side.part_of_copy,
             )
         else:
-            meta = _resumed(resumes.meta, columns, sensors)
-        self.writer = RecordingWriter(side.directory, meta, resumed=resumes is not None)
+            # sensors may have been added since
+            then, here = resumes.meta, {sensor.name for sensor in sensors}
+            again: dict[str, Any] = {
+                **{"status": "running", "reason": None, "duration_s": None},
+                "tools": {**then.tools, "heatsoak": heatsoak.__version__},
+                "columns": types_of([*then.columns, *columns]),
+                "sensors": [*sensors, *(old for old in then.sensors if old.name not in here)],
+            }
+            meta = then.model_copy(update=again)
+        self.writer = recording.RecordingWriter(side.directory, meta, resumed=resumes is not None)
         self.poller = Poller(
             side.sensors, target.clock, self._on_reading, on_note=self._on_sensor_note
         )
-
-    @property
-    def directory(self) -> Path:
-        """Where the recording is."""
-        return self.writer.directory
-
-    @property
-    def recording(self) -> Recording:
-        """The recording, once it is finished."""
-        return Recording.open(self.directory)
 
     def start(self, texts: Sequence[str]) -> None:
         """Record what is known before the first step, and start to poll the sensors."""
@@ -214,7 +202,9 @@ class Recorder:
                 self.latest.update({n: v for n, v in row.items() if isinstance(v, int | float)})
                 self.writer.append_row({**row, "step": self.step_name})
             return
-        self.latest.update_from(samples)
+        last = samples.select(cs.numeric().drop_nulls().last().cast(pl.Float64))
+        known = last.row(0, named=True).items()
+        self.latest.update({name: value for name, value in known if value is not None})
         step = pl.lit(self.step_name, dtype=pl.String).alias("step")
         self.writer.append(samples.with_columns(step))
 
@@ -251,7 +241,9 @@ class Recorder:
         self, kind: str, step: str | None, text: str = "", data: dict[str, Any] | None = None
     ) -> None:
         """Append an event that happens now."""
-        self.writer.event(Event(t_s=self.now_s(), kind=kind, step=step, text=text, data=data or {}))
+        self.writer.event(
+            recording.Event(t_s=self.now_s(), kind=kind, step=step, text=text, data=data or {})
+        )
 
     def note(self, level: str, text: str, data: dict[str, Any] | None = None) -> None:
         """Append what is worth a line, and tell it."""
@@ -266,12 +258,12 @@ class Recorder:
         if self.unwritten is not None:
             raise self.unwritten
         for seen in () if self._interruptions is None else self._interruptions.look():
-            if seen.slept_s and self.step_name is not None:
+            if "slept_s" in seen.data and self.step_name is not None:
                 raise ToolError(
                     f"{seen.text} in step '{self.step_name}', and the drive cooled meanwhile: the "
                     "step has to be repeated"
                 )
-            self.note("warning", seen.text, seen.data)
+            self.note(seen.level, seen.text, seen.data)
 
     def check(self) -> None:
         """Look, and raise ToolError also where the drive is at its critical limit."""
@@ -311,16 +303,14 @@ class Recorder:
 
     def _warn_of_impossible(self, row: dict[str, float]) -> None:
         for name, value in row.items():
-            if (
-                name.startswith("temp_c.")
-                and not is_possible_temp(value)
-                and name not in self._reported
-            ):
+            if not name.startswith(TEMPERATURES) or is_possible_temp(value):
+                continue
+            if name not in self._reported:
                 self._reported.add(name)
                 self.note(
                     "warning",
-                    f"{name.removeprefix('temp_c.')} reads {temp_text(value)}, which is impossible "
-                    "for a drive: it is ignored",
+                    f"{name.removeprefix(TEMPERATURES)} reads {temp_text(value)}, which is "
+                    "impossible for a drive: it is ignored",
                 )
 
     def _on_sensor_note(self, level: str, text: str) -> None:
@@ -328,54 +318,3 @@ class Recorder:
             self.note(level, text)
         except ToolError as error:
             self.unwritten = error
-
-
-def _resumed(
-    then: RecordingMeta, columns: Sequence[str], sensors: Sequence[SensorMeta]
-) -> RecordingMeta:
-    """What a resumed recording says about itself: sensors may have been added since."""
-    here = {sensor.name for sensor in sensors}
-    gone = [sensor for sensor in then.sensors if sensor.name not in here]
-    return then.model_copy(
-        update={
-            "status": "running",
-            "reason": None,
-            "duration_s": None,
-            "tools": {**then.tools, "heatsoak": heatsoak.__version__},
-            "columns": types_of([*then.columns, *columns]),
-            "sensors": [*sensors, *gone],
-        }
-    )
-
-
-def _critical_limit(sensors: list[Sensor]) -> float | None:
-    """The critical limit of the composite temperature, where its sensor states one above 0 C."""
-    stated = [one.info.thresholds for one in sensors if COMPOSITE in one.info.columns]
-    limits_c = [limits["critical_c"] for limits in stated if limits.get("critical_c", 0) > 0]
-    return limits_c[-1] if limits_c else None
-
-
-def _sensor_meta(sensor: Sensor) -> SensorMeta:
-    """Return what a recording says of a sensor."""
-    info = sensor.info
-    return SensorMeta(
-        name=info.name,
-        source=info.source,
-        columns=list(info.columns),
-        interval_s=info.interval_s,
-        idle_interval_s=PAUSE_INTERVAL_S,
-        thresholds=info.thresholds,
-        details=info.details,
-    )
-
-
-def _host_facts() -> dict[str, Any]:
-    """Return what a recording says of the machine."""
-    return {
-        "system": platform.system(),
-        "release": platform.release(),
-        "machine": platform.machine(),
-        "cpus": psutil.cpu_count(),
-        "memory_bytes": psutil.virtual_memory().total,
-        "python": platform.python_version(),
-    }

@@ -7,7 +7,6 @@ there the preconditions since the last purge are repeated as well.
 """
 
 from collections import deque
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -19,10 +18,10 @@ from heatsoak import system, writing
 from heatsoak.bench.interruptions import passed_since
 from heatsoak.bench.probes import RATES
 from heatsoak.errors import UsageError
-from heatsoak.protocol import Conditions, Precondition, Protocol, Purge, Step
+from heatsoak.protocol import Conditions, Precondition, Protocol, Step
 from heatsoak.recording import Event, Recording, attempt_name, writer
 from heatsoak.recording.meta import ATTEMPT, EVENTS, JOURNAL, PARQUET, is_attempt
-from heatsoak.target import Identity
+from heatsoak.target.base import Identity
 from heatsoak.words import duration_text, said
 
 
@@ -93,8 +92,12 @@ class Past:
         self.since = self._again[0].at if self._again else None
         self.kept_count = len(self._kept)
         self.restores = self._lost() if self._file_is_gone else []
-        self.capacity = self._capacity()
-        self._last_s = self._seen_until_s()
+        done = [self._step_of(one) for one in self._kept if one.was_done]
+        last = next((step for step in reversed(done) if step.kind == "purge"), None)
+        self.capacity = None if last is None or last.takes_all else last
+        last_s = recording.scan(["t_s"]).select(pl.col("t_s").max()).collect().item()
+        times = [event.t_s for event in recording.events]
+        self._last_s = max([last_s or 0.0, recording.meta.duration_s or 0.0, *times])
         self._passed_s = passed_since(recording.meta)
         # a wall clock that was set back must not let time go backwards
         self.start_s = max(self._last_s, self._passed_s or 0.0)
@@ -218,28 +221,19 @@ class Past:
                 found[taken.index, taken.name.removesuffix(f"/{taken.round}")] = step
         return [(index, step) for (index, _), step in found.items()]
 
-    def _capacity(self) -> Purge | None:
-        purges = [self._step_of(taken) for taken in self._kept if taken.was_done]
-        last = next((step for step in reversed(purges) if step.kind == "purge"), None)
-        return None if last is None or last.takes_all else last
-
     def _step_of(self, taken: TakenStep) -> Step:
         step = self.protocol.steps[taken.index]
         if taken.round is None or step.kind != "rounds":
             return step
         return next(one for one in step.of_round(taken.round) if one.name == taken.name)
 
-    def _seen_until_s(self) -> float:
-        last = self.recording.scan(["t_s"]).select(pl.col("t_s").max()).collect().item()
-        times = [event.t_s for event in self.recording.events]
-        return max([last or 0.0, self.recording.meta.duration_s or 0.0, *times])
-
 
 def _taken(
     protocol: Protocol, events: list[Event]
 ) -> tuple[list[TakenStep], dict[int, int], dict[int, int]]:
     """What became of single steps in order, and at which events rounds begin and end."""
-    known = set(_names(protocol))
+    known = {step.name for step in protocol.steps}
+    known |= {one.name for step in protocol.steps for one in step.taken()}
     taken: list[TakenStep] = []
     started: dict[int, int] = {}
     ended: dict[int, int] = {}
@@ -262,17 +256,8 @@ def _taken(
     return taken, started, ended
 
 
-def _names(protocol: Protocol) -> Iterator[str]:
-    for step in protocol.steps:
-        yield step.name
-        yield from (one.name for one in step.taken())
-
-
 def require_same_run(
-    recording: Recording,
-    protocol: Protocol,
-    conditions: Conditions,
-    identity: Identity,
+    recording: Recording, protocol: Protocol, conditions: Conditions, identity: Identity
 ) -> None:
     """Raise UsageError unless `recording` is of the same drive, protocol and conditions."""
     meta = recording.meta
@@ -321,12 +306,17 @@ def reopen(recording: Recording, since: int | None) -> tuple[Recording, int]:
     attempts = [int(match[2]) for name in names if (match := ATTEMPT.fullmatch(name))]
     attempt = 1 + max(attempts, default=0)
     tail = [] if since is None else events[since:]
-    kept = events[: len(events) - len(tail)]
     with writing.reporting_write_errors(recording.path):
         with writing.Directory(recording.path) as place, ExitStack() as replaced:
             if tail:
-                lines = _lines([*kept, *_renamed(tail, attempt)])
-                replaced.enter_context(place.writing(EVENTS)).write(lines)
+                events_file = replaced.enter_context(place.writing(EVENTS))
+                for at, event in enumerate(events):
+                    step = event.step
+                    if step is not None and at >= len(events) - len(tail) and not is_attempt(step):
+                        step = attempt_name(step, attempt)
+                    renamed = event.model_copy(update={"step": step})
+                    line = renamed.model_dump_json(exclude_defaults=True)
+                    events_file.write(line.encode() + b"\n")
             journal = replaced.enter_context(place.writing(JOURNAL))
             _write_samples(recording, tail, attempt, journal)
             # all that takes room is written: from here on its files differ, until it has ended
@@ -347,18 +337,3 @@ def _write_samples(
         renamed = pl.format(f"{{}}~{attempt}", pl.col("step"))
         frame = frame.with_columns(step=pl.when(is_of_tail).then(renamed).otherwise("step"))
     frame.sink_ndjson(journal)
-
-
-def _lines(events: list[Event]) -> bytes:
-    return b"".join(
-        event.model_dump_json(exclude_defaults=True).encode() + b"\n" for event in events
-    )
-
-
-def _renamed(events: list[Event], attempt: int) -> list[Event]:
-    return [
-        event
-        if event.step is None or is_attempt(event.step)
-        else event.model_copy(update={"step": attempt_name(event.step, attempt)})
-        for event in events
-    ]

@@ -18,8 +18,9 @@ from heatsoak.bench.conductor import Conductor
 from heatsoak.bench.fleet import WORKERS, Fleet
 from heatsoak.bench.heating import Heaters, HeatSource
 from heatsoak.bench.places import (
-    check_thresholds,
+    PlannedRow,
     plan_of,
+    planned_row,
     plans_of,
     require_thresholds,
     runs_of,
@@ -28,15 +29,14 @@ from heatsoak.bench.places import (
     settings_for_run,
     wait_for_sanitize,
 )
-from heatsoak.bench.plan import DrivePart, PlannedRun, RunPlan
+from heatsoak.bench.plan import PlannedRun, RunPlan
 from heatsoak.bench.recorder import Side
 from heatsoak.bench.resume import Past, require_same_run
-from heatsoak.bench.rows import PlannedRow, planned_row
 from heatsoak.protocol import Conditions, Protocol
 from heatsoak.recording import META, Recording
 from heatsoak.recording.meta import RAW
 from heatsoak.sensor import Roots, hwmon
-from heatsoak.target import Note, Place, Target, hctm
+from heatsoak.target import Place, hctm
 from heatsoak.target.lock import drives_held
 from heatsoak.target.place import drive_at, drives_of, found_again
 
@@ -58,16 +58,6 @@ class DriveOptions:
     sensors: Path | None = None
     thresholds: hctm.Thresholds = field(default_factory=hctm.Thresholds)
 
-    @property
-    def given(self) -> list[str]:
-        """The command line's names of what was asked for."""
-        options = {
-            "--power-sensor": self.power_sensor is not None,
-            "--sensors": self.sensors is not None,
-            hctm.OPTIONS: self.thresholds.is_asked,
-        }
-        return [name for name, is_given in options.items() if is_given]
-
 
 def plan_session(
     place: Place,
@@ -88,29 +78,34 @@ def plan_session(
     line meanwhile. Without, the drive is asked nothing. `warn` gets a line on what is on a drive
     that the user agrees to lose.
     """
-    roots, options = Roots(), options or DriveOptions()
-    wait = None if tell is None else partial(wait_for_sanitize, place, tell, roots)
+    options = options or DriveOptions()
+    wait = None if tell is None else partial(wait_for_sanitize, place, tell)
     if copy_from is not None:
         protocol, run = copying.plan_copy(
-            place,
-            copy_from,
-            load_protocol,
-            erase_id=erase_id,
-            roots=roots,
-            before_reading=wait,
-            warn=warn,
+            place, copy_from, load_protocol, erase_id=erase_id, before_reading=wait, warn=warn
         )
-        for option in [*options.given, *(key for key in hctm.SETTINGS if key in run.conditions)]:
+        of_one_drive = {
+            "--power-sensor": options.power_sensor is not None,
+            "--sensors": options.sensors is not None,
+            hctm.OPTIONS: options.thresholds.is_asked,
+            **{key: key in run.conditions for key in hctm.SETTINGS},
+        }
+        for option in (name for name, is_given in of_one_drive.items() if is_given):
             raise errors.UsageError(f"{option}: applies to one drive, but a copy has two")
-        _check_erase(place, erase_id)
-        return Session(place, protocol, [run], options)
-    protocol = _load_safely(place, load_protocol, erase_id, roots, wait, warn)
-    axes = [] if place.is_simulated else by_hand.axes_by_hand(protocol)
-    session = Session(place, protocol, runs_of(protocol, place, axes, erase_id), options, axes)
-    _check_options(place, options, roots)
-    for run in session.runs:
-        require_thresholds(place, options.thresholds.in_run(run.conditions), roots)
-    _check_erase(place, erase_id)
+        session = Session(place, protocol, [run], options)
+    else:
+        protocol = _load_safely(place, load_protocol, erase_id, wait, warn)
+        axes = [] if place.is_simulated else by_hand.axes_by_hand(protocol)
+        session = Session(place, protocol, runs_of(protocol, place, axes, erase_id), options, axes)
+        _check_options(place, options)
+        for run in session.runs:
+            require_thresholds(place, options.thresholds.in_run(run.conditions), Roots())
+    if erase_id is not None and place.kind not in ("block", "nbd"):
+        # nothing has to be destroyed there: it means another target
+        raise errors.UsageError(
+            f"--erase {erase_id}: is for whole drives (/dev/...) and NBD exports, and {place.text} "
+            "is neither: leave it out, or name the drive with --on"
+        )
     return session
 
 
@@ -118,31 +113,27 @@ def _load_safely(
     place: Place,
     load_protocol: Callable[[], Protocol],
     erase_id: str | None,
-    roots: Roots,
     wait: Callable[[], None] | None,
     warn: Callable[[str], None],
 ) -> Protocol:
     """Load a protocol for one drive; raise RefusedError first where the place must not be used."""
+    roots = Roots()
     try:
         protocol = load_protocol()
     except errors.HeatsoakError:
         # what it would have done is not known: take it for writing, in doubt refuse
         place.refuse_unsafe(writes=True, erase_id=erase_id, roots=roots)
         raise
-    copies = bool(protocol.copies)  # the place is only read then
+    writes = protocol.writes and not protocol.copies  # else the place is only read
     if place.kind == "nbd" and protocol.writes:
         with drives_held([place], roots, None):
             pass  # an export that another run loads is not looked at; of a drive the guard knows
     place.refuse_unsafe(
-        writes=protocol.writes and not copies,
-        erase_id=erase_id,
-        roots=roots,
-        before_reading=wait,
-        warn=warn,
+        writes=writes, erase_id=erase_id, roots=roots, before_reading=wait, warn=warn
     )
     if place.kind == "directory":
         place.size_bytes(protocol, roots)  # in memory, it may be refused
-    if copies:
+    if protocol.copies:
         raise errors.UsageError(
             f"{protocol.name} copies from one drive to another: "
             f"--on {place.text} is the source, name the destination with --to"
@@ -150,23 +141,14 @@ def _load_safely(
     return protocol
 
 
-def _check_erase(place: Place, erase_id: str | None) -> None:
-    """Raise UsageError for --erase where nothing has to be destroyed: it means another target."""
-    if erase_id is not None and place.kind not in ("block", "nbd"):
-        raise errors.UsageError(
-            f"--erase {erase_id}: is for whole drives (/dev/...) and NBD exports, and {place.text} "
-            "is neither: leave it out, or name the drive with --on"
-        )
-
-
-def _check_options(place: Place, options: DriveOptions, roots: Roots) -> None:
+def _check_options(place: Place, options: DriveOptions) -> None:
     """Raise UsageError for options that the place cannot have; no drive is asked."""
     if options.power_sensor is not None:
         if place.is_simulated:
             raise errors.UsageError(
                 "--power-sensor only applies to real drives: a simulated one's power is modelled"
             )
-        hwmon.named_power(options.power_sensor, roots)
+        hwmon.named_power(options.power_sensor, Roots())
     if options.sensors is not None:
         if place.kind != "nbd":
             raise errors.UsageError(
@@ -176,6 +158,7 @@ def _check_options(place: Place, options: DriveOptions, roots: Roots) -> None:
             sensor.close()
 
 
+@dataclass(eq=False)
 class Session:
     """Planned runs of one protocol, each in its own conditions; see :func:`plan_session`.
 
@@ -183,39 +166,28 @@ class Session:
         axes_by_hand: the axes of the matrix that only hands can change between runs.
     """
 
-    def __init__(
-        self,
-        place: Place,
-        protocol: Protocol,
-        runs: list[PlannedRun],
-        options: DriveOptions,
-        axes_by_hand: Sequence[str] = (),
-    ) -> None:
-        self.place = place
-        self.protocol = protocol
-        self.runs = runs
-        self.options = options
-        self.roots = Roots()
-        self.axes_by_hand = axes_by_hand
-        self.heaters = Heaters(protocol, self._ask)
-        self._held_back: Callable[[], AbstractContextManager[None]] = nullcontext
+    place: Place
+    protocol: Protocol
+    runs: list[PlannedRun]
+    options: DriveOptions
+    axes_by_hand: Sequence[str] = ()
+    roots: Roots = field(default_factory=Roots)
+    _held_back: Callable[[], AbstractContextManager[None]] = nullcontext
+
+    def __post_init__(self) -> None:
+        self.heaters = Heaters(self.protocol, self._ask)
 
     def _ask(self, wanted: str) -> None:
         """Ask whoever is at the terminal, with what is shown of a run held back meanwhile."""
         with self._held_back():
             by_hand.ask(wanted)
 
-    @property
-    def is_simulated(self) -> bool:
-        """Whether no real drive is loaded."""
-        return self.place.is_simulated
-
     def preview(self) -> list[PlannedRow]:
         """Return what each run would take and write, of a copy each side; nothing is touched."""
         rows: list[PlannedRow] = []
         before: Conditions | None = None
         for run in self.runs:
-            heat = [] if self.is_simulated else self.heaters.preview(run.conditions)
+            heat = [] if self.place.is_simulated else self.heaters.preview(run.conditions)
             set_up = by_hand.changed(run.conditions, before, self.axes_by_hand)
             plans = plans_of(run, self.roots)
             for part, plan in zip(run.parts, plans, strict=True):
@@ -257,7 +229,7 @@ class Session:
                 writing.require_new(directory, ", or continue what was started there with --resume")
             if todo:
                 for wanted in {self.options.thresholds.in_run(run.conditions) for run in todo}:
-                    check_thresholds(self.place, wanted, self.roots)
+                    require_thresholds(self.place, wanted, self.roots, asks=True)
             when_held()
             plans = {run.name: plan_of(run, self.roots) for run in todo}
             title = self.protocol.title or self.protocol.name
@@ -286,7 +258,19 @@ class Session:
         started = _started(run, directory)
         past = None if run.is_copy or started[0] is None else Past(started[0])
         with ExitStack() as stack:
-            targets = self._targets(run, directory, past, stack)
+            targets = []
+            for part in run.parts:
+                target = part.place.target(
+                    part.protocol,
+                    erase_id=part.erase_id,
+                    roots=self.roots,
+                    raw_dir=part.directory(directory) / RAW,
+                    start_s=0.0 if past is None else past.start_s,
+                    file_bytes=None if past is None else past.file_bytes,
+                    thresholds=self.options.thresholds.in_run(run.conditions),
+                )
+                stack.callback(target.close)
+                targets.append(target)
             for part, target, begun in zip(run.parts, targets, started, strict=True):
                 if past is not None:
                     past.require_same(part.protocol, part.conditions, target.identity)
@@ -303,48 +287,22 @@ class Session:
                 past = None
                 for part in run.parts:
                     directories.clear(part.directory(directory))
-            sides = [
-                self._side(part, part.directory(directory), notes, stack)
-                for part, notes in zip(run.parts, opened, strict=True)
-            ]
+            sides = []
+            for part, notes in zip(run.parts, opened, strict=True):
+                own, options = part.directory(directory), self.options
+                # set what was asked for, and find the sensors; the stack puts back and closes
+                wanted = options.thresholds.in_run(part.conditions)
+                settings = stack.enter_context(settings_for_run(part.place, wanted, self.roots))
+                sensors, more = stack.enter_context(
+                    sensors_at(part.place, own, self.roots, options.power_sensor, options.sensors)
+                )
+                known = [*settings, *notes, *more, *part.notes]
+                sides.append(
+                    Side(part.protocol, part.conditions, own, sensors, known, part.part_of_copy)
+                )
             yield Conductor(
                 run.turns, drives_of(targets), sides, observer, past, self.protocol.notes
             )
-
-    def _targets(
-        self, run: PlannedRun, directory: Path, past: Past | None, stack: ExitStack
-    ) -> list[Target]:
-        """What a run loads, not yet open; `stack` closes it."""
-        targets = []
-        for part in run.parts:
-            target = part.place.target(
-                part.protocol,
-                erase_id=part.erase_id,
-                roots=self.roots,
-                raw_dir=part.directory(directory) / RAW,
-                start_s=0.0 if past is None else past.start_s,
-                file_bytes=None if past is None else past.file_bytes,
-                thresholds=self.options.thresholds.in_run(run.conditions),
-            )
-            stack.callback(target.close)
-            targets.append(target)
-        return targets
-
-    def _side(
-        self, part: DrivePart, directory: Path, opened: Sequence[Note], stack: ExitStack
-    ) -> Side:
-        """Set what was asked for, find the sensors, and return what is recorded of a drive.
-
-        `stack` puts back and closes.
-        """
-        options = self.options
-        wanted = options.thresholds.in_run(part.conditions)
-        settings = stack.enter_context(settings_for_run(part.place, wanted, self.roots))
-        sensors, more = stack.enter_context(
-            sensors_at(part.place, directory, self.roots, options.power_sensor, options.sensors)
-        )
-        known = [*settings, *opened, *more, *part.notes]
-        return Side(part.protocol, part.conditions, directory, sensors, known, part.part_of_copy)
 
     def _heat_of(self, run: PlannedRun, directory: Path) -> list[HeatSource]:
         """What heats a run; raises UsageError where that cannot be commanded here."""
@@ -380,7 +338,7 @@ class Session:
 
         def make(run: PlannedRun) -> list[Recording]:
             seen = view.begin_run(plans[run.name], run.name)
-            fleet.stop_with(seen)
+            seen.stop = fleet.stop
             try:
                 own = directory / run.name
                 with self.claimed(run, own, seen) as conductor:
@@ -392,7 +350,7 @@ class Session:
             return made
 
         try:
-            if self.is_simulated:
+            if self.place.is_simulated:
                 return fleet.make([partial(make, run) for run in runs])
             return self._walk(runs, make)
         except (KeyboardInterrupt, errors.RunInterrupted):

@@ -5,6 +5,7 @@ import threading
 import time
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,9 @@ from heatsoak.bench.recorder import Latest, Recorder, Side, add_moved, nothing_m
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.importer import WATCH, divided
 from heatsoak.protocol import Conditions, Observation, Observed
-from heatsoak.recording import InMemoryRecording, Recording, RecordingMeta, SensorMeta
+from heatsoak.recording import InMemoryRecording, Recording, SensorMeta
 from heatsoak.recording.meta import Status
-from heatsoak.sensor import CountersSensor, Roots, Sensor, discover, sysfs
+from heatsoak.sensor import CountersSensor, Roots, discover, sysfs
 from heatsoak.sensor.base import SensorInfo
 from heatsoak.target import base
 from heatsoak.target.device import DeviceInfo
@@ -75,38 +76,29 @@ class DriveWatch:
                 f"{self.device.path}: the kernel does not count its I/O (queue/iostats in "
                 f"/sys/block/{self.device.name} switches that on)"
             )
-        others = discover(self.device.name, self.roots, power=self.power_sensor)
-        # the counters are read ten times as often as that
-        sensors: list[Sensor] = [counters, *(one for one in others if one.info.name != "traffic")]
-        self.sensors = [sensor.info for sensor in sensors]
-        try:
-            return self._record(sensors, duration_s, on_beat)
-        finally:
-            for sensor in [counters, *others]:
-                sensor.close()
-
-    def _record(
-        self,
-        sensors: list[Sensor],
-        duration_s: float | None,
-        on_beat: Callable[["DriveWatch"], None],
-    ) -> Recording:
         protocol = Observation(
             name=WATCH, title="watched, loaded by others", steps=[Observed(name="load")]
         )
-        side = Side(protocol, self.conditions, self.directory, sensors)
-        watched = _Watched(self.device.identity(str(self.device.path)), base.MonotonicClock())
 
         def take(row: dict[str, float]) -> None:
             add_moved(self.moved, row)
             recent.add(row)
 
-        recorder = Recorder(side, watched, lambda *_: None, on_reading=take)
-        recent = _Recent(recorder.writer.meta.columns)
-        self.latest = recorder.latest
         status: Status = "finished"
         reason: str | None = None
-        with recorder.writer:
+        with ExitStack() as open_:
+            others = discover(self.device.name, self.roots, power=self.power_sensor)
+            for sensor in (counters, *others):
+                open_.callback(sensor.close)
+            # the counters are read ten times as often as that
+            sensors = [counters, *(one for one in others if one.info.name != "traffic")]
+            self.sensors = [sensor.info for sensor in sensors]
+            side = Side(protocol, self.conditions, self.directory, sensors)
+            watched = _Watched(self.device.identity(str(self.device.path)), base.MonotonicClock())
+            recorder = Recorder(side, watched, lambda *_: None, on_reading=take)
+            recent = _Recent(recorder.writer.meta.columns)
+            self.latest = recorder.latest
+            open_.enter_context(recorder.writer)
             recorder.start([])
             try:
                 self._wait(recorder, recent, duration_s, on_beat)
@@ -137,23 +129,19 @@ class DriveWatch:
             time.sleep(max(0.0, min(_BEAT_S, left_s)))
             self.elapsed_s = recorder.now_s()
             recorder.look()
-            if self.elapsed_s - (self.latest.value("t_s") or 0.0) > _GONE_S and self._is_gone():
+            if self.elapsed_s - (self.latest.value("t_s") or 0.0) > _GONE_S and (
+                sysfs.directory_of_name(self.device.name, self.roots) is None
+            ):
                 raise ToolError(f"{self.device.path}: is gone")
             if self.elapsed_s >= judge_at_s:
                 began_s = time.thread_time()
-                self.findings = self._judge(recorder.writer.meta, recent.samples())
+                if not (samples := recent.samples()).is_empty():
+                    meta = recorder.writer.meta
+                    held = InMemoryRecording(self.directory, meta, samples, [])
+                    self.findings = analyze([divided(held)]).recordings[0]
                 spent_s = time.thread_time() - began_s
                 judge_at_s = recorder.now_s() + max(_JUDGE_AGAIN_S, _JUDGE_SHARE * spent_s)
             on_beat(self)
-
-    def _is_gone(self) -> bool:
-        return sysfs.directory_of_name(self.device.name, self.roots) is None
-
-    def _judge(self, meta: RecordingMeta, samples: pl.DataFrame) -> RecordingFindings | None:
-        if samples.is_empty():
-            return None
-        held = InMemoryRecording(self.directory, meta, samples, [])
-        return analyze([divided(held)]).recordings[0]
 
     def _finish(self, recorder: Recorder, status: Status, reason: str | None) -> Recording:
         """Close it, with a step for each stretch of load that was seen."""

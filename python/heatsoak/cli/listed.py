@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel
 
 from heatsoak import catalog, errors, words
-from heatsoak.bench import rows
+from heatsoak.bench import places
 from heatsoak.bench.plan import typical_plan
 from heatsoak.protocol import Label, Protocol, bundled, load
 
@@ -19,7 +19,7 @@ class ScoreOfProtocol(BaseModel):
     definition: str
 
 
-class ProtocolRow(rows.Lengths):
+class ProtocolRow(places.Lengths):
     """A bundled protocol on a typical drive.
 
     Attributes:
@@ -47,7 +47,7 @@ def _protocol_row(name: str, protocol: Protocol) -> ProtocolRow:
         name=name,
         title=protocol.title,
         description=protocol.description,
-        **rows.lengths_of(protocol, plan),
+        **places.lengths_of(protocol, plan),
         writes=protocol.writes,
         recordings=len(protocol.cells()),
         steps=[step.name for step in protocol.steps],
@@ -56,7 +56,7 @@ def _protocol_row(name: str, protocol: Protocol) -> ProtocolRow:
     )
 
 
-class PlaceRow(rows.PrintedRow):
+class PlaceRow(places.PrintedRow):
     """An enclosure of the catalog, which a simulated drive can be in: ``--on sim:DRIVE@ID``.
 
     Attributes:
@@ -89,7 +89,7 @@ def place_rows() -> Iterator[PlaceRow]:
         )
 
 
-class RestoredRow(rows.PrintedRow):
+class RestoredRow(places.PrintedRow):
     """What ``drives --restore`` did; `is_left` is whether something could not be put back."""
 
     said: str
@@ -102,7 +102,7 @@ _FASTER_THAN_MB_S = {"5": 7877, "4": 3938, "3": 600}
 _LIMITS_TELL = "its own limits: smartctl -a DEVICE > drive.txt; heatsoak drives --like drive.txt"
 
 
-class LikenessRow(rows.PrintedRow):
+class LikenessRow(places.PrintedRow):
     """What the catalog knows of a drive like one that was asked for: ``drives --like``.
 
     Attributes:

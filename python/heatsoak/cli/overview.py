@@ -304,7 +304,7 @@ NAMES = {
     "report": ("report", "report.files:Reported"),
     "reproduce": ("reproduce, and its reproduce.json", "reproduce:[ReproductionRow]"),
     "run": ("run", "analysis:Findings"),
-    "run-dry-run": ("run --dry-run", "bench.rows:[PlannedRow]"),
+    "run-dry-run": ("run --dry-run", "bench.places:[PlannedRow]"),
     "sweep": ("sweep, and its sweep.json", "sweep:Sweep"),
     "trace-check": ("trace check", "analysis.traces:TraceCheck"),
     "trace-stats": ("trace stats", "analysis.traces:TraceStatistics"),

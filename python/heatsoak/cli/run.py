@@ -101,7 +101,7 @@ def run_command(
         warn=announce,
     )
     session = planned(erase_id=erase) if dry_run else _agreed(planned, erase)
-    for note in () if session.is_simulated else hctm.left():
+    for note in () if session.place.is_simulated else hctm.left():
         announce(note.text)
     if dry_run:
         common.show_rows(session.preview(), output_format, print_preview)

@@ -58,7 +58,7 @@ class Machine:
     def spare(self) -> list[DeviceInfo]:
         """Those without partitions that nothing is seen to use: what a container may be given."""
         from heatsoak.target.guard import users
-        from heatsoak.target.guard.doubt import Doubt
+        from heatsoak.target.guard.users import Doubt
 
         def is_spare(info: DeviceInfo) -> bool:
             try:
@@ -73,7 +73,7 @@ class Machine:
     @cached_property
     def sees_all_processes(self) -> bool:
         """Whether the write guard can see who else uses a drive; in most containers it cannot."""
-        from heatsoak.target.guard.doubt import blind_spot
+        from heatsoak.target.guard.users import blind_spot
 
         return blind_spot(self.roots) is None
 

@@ -5,7 +5,6 @@
 
 from heatsoak.protocol.conditions import (
     REPETITIONS,
-    ConditionKind,
     Conditions,
     Label,
     cools_better,
@@ -14,10 +13,10 @@ from heatsoak.protocol.conditions import (
     label_text,
 )
 from heatsoak.protocol.model import RATES, Heat, Matrix, Observation, Observed, Protocol, ScoreRule
-from heatsoak.protocol.rounds import MIN_STEADY_ROUNDS, Rounds, Step
 from heatsoak.protocol.source import apply_settings, bundled, load, read_labels, scaled
 from heatsoak.protocol.steps import (
     FILL,
+    MIN_STEADY_ROUNDS,
     ROLES,
     Copy,
     LoadStep,
@@ -27,8 +26,9 @@ from heatsoak.protocol.steps import (
     PurgeMethod,
     Replay,
     Role,
+    Rounds,
     SingleStep,
-    Spare,
+    Step,
     WorkloadStep,
 )
 from heatsoak.protocol.workload import Load, Workload, rw_of
@@ -39,7 +39,6 @@ __all__ = [
     "RATES",
     "REPETITIONS",
     "ROLES",
-    "ConditionKind",
     "Conditions",
     "Copy",
     "Heat",
@@ -59,7 +58,6 @@ __all__ = [
     "Rounds",
     "ScoreRule",
     "SingleStep",
-    "Spare",
     "Step",
     "Workload",
     "WorkloadStep",

@@ -127,20 +127,18 @@ def short(key: str, value: Label) -> str:
         return said(value)
     if value is True:
         return plain(key)
-    return f"no {plain(key)}" if _is_absent(key, value) else _with_unit(key, value)
+    if _is_absent(key, value):
+        return f"no {plain(key)}"
+    own = key.removesuffix("_c")
+    if own == key:
+        return f"{plain(key)} {said(value)}"
+    # a key that ends in its unit, as tmt1_c does: TMT1 60 C
+    name = own.upper() if own.startswith("tmt") else plain(own)
+    return f"{name} {temp_text(value, 3) if isinstance(value, (int, float)) else said(value)}"
 
 
 def _is_absent(key: str, value: Label) -> bool:
     return key != "gpus" and (value is False or str(value).casefold() in _ABSENT)
-
-
-def _with_unit(key: str, value: Label) -> str:
-    """A key that ends in its unit, as ``tmt1_c`` does: ``TMT1 60 C``."""
-    own = key.removesuffix("_c")
-    if own == key:
-        return f"{plain(key)} {said(value)}"
-    name = own.upper() if own.startswith("tmt") else plain(own)
-    return f"{name} {temp_text(value, 3) if isinstance(value, (int, float)) else said(value)}"
 
 
 def phrase(conditions: Mapping[str, Label], keys: Sequence[str]) -> str:

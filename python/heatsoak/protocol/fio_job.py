@@ -100,10 +100,7 @@ class _Section:
 
     def whole(self, option: str, default: int) -> int:
         value = self.options.get(option, str(default))
-        match = _SIZE.match(value.lower())
-        if match is None or "." in value:
-            raise self.wrong(option, f"is '{value}': it must be a whole number")
-        return self._number(option, match)
+        return self._number(option, value, "it must be a whole number", is_whole=True)
 
     def one(self, option: str) -> str:
         """A limit that holds for reads and writes alike."""
@@ -115,13 +112,13 @@ class _Section:
         return value
 
     def bytes(self, option: str, value: str) -> int:
-        match = _SIZE.match(value.strip().lower())
-        if match is None:
-            what = f"is '{value}': a size is a number with an optional suffix, such as 128k"
-            raise self.wrong(option, what)
-        return self._number(option, match)
+        right = "a size is a number with an optional suffix, such as 128k"
+        return self._number(option, value.strip(), right)
 
-    def _number(self, option: str, match: re.Match[str]) -> int:
+    def _number(self, option: str, text: str, right: str, *, is_whole: bool = False) -> int:
+        match = _SIZE.match(text.lower())
+        if match is None or (is_whole and "." in text):
+            raise self.wrong(option, f"is '{text}': {right}")
         number, power, unit = match.groups()
         value = float(int(number[:40], 16)) if number.startswith("0x") else float(number)
         base = 1000.0 if unit == "ib" else 1024.0
@@ -276,9 +273,14 @@ class _Reader:
             raise section.wrong("kb_base", "is not supported: leave it at 1024")
         if options.get("direct") == "0" or section.flag("buffered"):
             self._note("buffered I/O was asked for; heatsoak bypasses the page cache")
+        rw = options.get("rw", "read")
+        if rw in ("trim", "randtrim", "trimwrite", "randtrimwrite"):
+            raise section.wrong("rw", f"is '{rw}': trim is not measured")
+        if ":" in rw:
+            raise section.wrong("rw", f"is '{rw}': strides are not supported")
         jobs = section.whole("numjobs", 1)
         values: dict[str, Any] = {
-            "rw": _pattern(section),
+            "rw": rw,
             "numjobs": jobs,
             "iodepth": self._depth(section),
             "span": section.size("size") or Size(percent=100.0),
@@ -299,7 +301,7 @@ class _Reader:
         if "rate_iops" in options:
             section.one("rate_iops")
             values["rate_iops"] = section.whole("rate_iops", 0)
-        if values["rw"] in ("rw", "randrw", "readwrite"):
+        if rw in ("rw", "randrw", "readwrite"):
             if "rwmixread" in options:
                 values["rwmixread"] = section.whole("rwmixread", 50)
             elif "rwmixwrite" in options:
@@ -385,21 +387,11 @@ def _option(line: str, section: _Section) -> tuple[str, str]:
     return option, value
 
 
-def _pattern(section: _Section) -> str:
-    rw = section.options.get("rw", "read")
-    if rw in ("trim", "randtrim", "trimwrite", "randtrimwrite"):
-        raise section.wrong("rw", f"is '{rw}': trim is not measured")
-    if ":" in rw:
-        raise section.wrong("rw", f"is '{rw}': strides are not supported")
-    return rw
-
-
 def _file_size(steps: list[WorkloadStep]) -> Size:
     """How large a test file the steps need."""
     ends = []
-    for step in steps:
-        for load in step.workloads:
-            if load.span.bytes is None or load.offset.bytes is None:
-                return Size(percent=100.0)
-            ends.append(load.offset.bytes + load.span.bytes)
+    for load in (load for step in steps for load in step.workloads):
+        if load.span.bytes is None or load.offset.bytes is None:
+            return Size(percent=100.0)
+        ends.append(load.offset.bytes + load.span.bytes)
     return Size(bytes=max(ends))

@@ -13,13 +13,13 @@ from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 from heatsoak.errors import suggestion
 from heatsoak.protocol import workload
 from heatsoak.protocol.conditions import Conditions, Label
-from heatsoak.protocol.rounds import Rounds, Step
 from heatsoak.protocol.steps import (
     Copy,
     LoadStep,
     Purge,
-    PurgeMethod,
+    Rounds,
     SingleStep,
+    Step,
     as_list,
     few_steps,
     with_kind,
@@ -329,11 +329,6 @@ class Protocol(workload.StrictModel):
     def purges(self) -> list[Purge]:
         """The steps that purge, those of rounds included."""
         return [part for part in self._parts() if isinstance(part, Purge)]
-
-    @property
-    def purge_methods(self) -> set[PurgeMethod]:
-        """How its steps want the target purged."""
-        return {step.method for step in self.purges}
 
     def cells(self) -> list[Conditions]:
         """Return the conditions of each recording that a run makes."""

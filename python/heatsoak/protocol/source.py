@@ -15,8 +15,7 @@ from heatsoak.errors import UsageError, suggestion
 from heatsoak.files import require_file
 from heatsoak.protocol import conditions, model
 from heatsoak.protocol.fio_job import parse_job_file
-from heatsoak.protocol.rounds import Rounds, Step
-from heatsoak.protocol.steps import Copy, Pause, Replay, WorkloadStep
+from heatsoak.protocol.steps import Copy, Pause, Replay, Rounds, Step, WorkloadStep
 from heatsoak.protocol.workload import TO_BE_RUN, Workload, settable
 from heatsoak.units import Size
 
@@ -86,9 +85,16 @@ def scaled(protocol: model.Protocol, scale: float) -> model.Protocol:
     blocks = (bs for step in protocol.steps for part in step.parts for bs in part.block_sizes)
     min_bytes = MIN_BLOCKS * max(blocks, default=0)
     fields["steps"] = [_step(step, scale, MIN_RUNTIME_S, min_bytes) for step in protocol.steps]
-    fields["file_size"] = _file_size(protocol.file_size, scale, min_bytes)
+    share, min_file_bytes = protocol.file_size.percent, max(MIN_FILE_BYTES, min_bytes)
+    fields["file_size"] = (
+        _size(protocol.file_size, scale, min_file_bytes)
+        if share is None
+        else Size(percent=share * scale)
+    )
     fields["scale"] = protocol.scale * scale
-    fields["heat"] = [_heat(heat, scale) for heat in protocol.heat]
+    for heat, scaled_heat in zip(protocol.heat, fields["heat"], strict=True):
+        key = "at_most_s" if heat.until_steady else "warm_up"
+        scaled_heat[key] = heat.longest_warm_up_s * scale
     for score in fields["scores"]:
         if score["last_s"] is not None:
             score["last_s"] = max(score["last_s"] * scale, MIN_RUNTIME_S / 2)
@@ -103,12 +109,6 @@ def _note(protocol: model.Protocol) -> str:
         f"scaled down to {protocol.scale:g} of its sizes and times: the numbers are not results "
         f"of {protocol.name}"
     )
-
-
-def _heat(heat: model.Heat, scale: float) -> dict[str, Any]:
-    longest_s = heat.longest_warm_up_s * scale
-    key = "at_most_s" if heat.until_steady else "warm_up"
-    return {**heat.model_dump(), key: longest_s}
 
 
 def _step(step: Step, scale: float, min_s: float, min_bytes: int) -> dict[str, Any]:
@@ -154,12 +154,6 @@ def _workload(workload: Workload, scale: float, min_s: float, min_bytes: int) ->
     return fields
 
 
-def _file_size(size: Size, scale: float, min_bytes: int) -> Size:
-    if size.percent is not None:
-        return Size(percent=size.percent * scale)
-    return _size(size, scale, max(MIN_FILE_BYTES, min_bytes))
-
-
 def _size(size: Size, scale: float, min_bytes: int) -> Size:
     if size.bytes is None or size.bytes <= min_bytes:
         return size
@@ -169,7 +163,6 @@ def _size(size: Size, scale: float, min_bytes: int) -> Size:
 
 #: Keys of one kind of step, which no setting changes in all of them.
 _OF_ONE_STEP = ("end_after_drop", "duration", "until_temp_c")
-_PROTOCOL_KEYS = ("file_size",)
 #: The kinds of steps that a workload's key changes without a step's name.
 _CHANGED_BY_KEY = ("workload", "copy")
 
@@ -220,7 +213,7 @@ def _as_text(setting: str) -> str:
 def _apply(protocol: model.Protocol, key: str, value: str) -> model.Protocol:
     if protocol.matrix is not None and key in protocol.matrix.axes:
         return _choose(protocol, protocol.matrix, key, value)
-    if key in _PROTOCOL_KEYS:
+    if key == "file_size":
         return _rebuilt(protocol, {key: value})
     if key in settable(Workload):
         if protocol.copies and key not in settable(Copy):
@@ -240,7 +233,7 @@ def _apply(protocol: model.Protocol, key: str, value: str) -> model.Protocol:
         )
     axes = [] if protocol.matrix is None else list(protocol.matrix.axes)
     # a label may resemble a key, and a misspelt key should not become one
-    if near := suggestion(key, (*settable(Workload), *_PROTOCOL_KEYS, *axes), likeness=0.8):
+    if near := suggestion(key, (*settable(Workload), "file_size", *axes), likeness=0.8):
         raise _unknown(key, value, near)
     _check_label(key, value)
     return _labelled(protocol, key, value)
@@ -280,7 +273,9 @@ def _choose(protocol: model.Protocol, matrix: model.Matrix, key: str, value: str
 
 def _with_step(protocol: model.Protocol, name: str, key: str, value: str) -> model.Protocol:
     """Change the steps of that name, in which ``*`` matches any letters."""
-    steps = [one for step in protocol.steps for one in _with_parts(step)]
+    steps: list[Step] = []
+    for step in protocol.steps:
+        steps += [step, *(part for part in step.parts if part is not step)]
     named = [step for step in steps if fnmatchcase(step.name, name)]
     names = list(dict.fromkeys(step.name for step in steps))
     if not named:
@@ -295,10 +290,6 @@ def _with_step(protocol: model.Protocol, name: str, key: str, value: str) -> mod
             f"{named[0].kind} '{named[0].name}'"
         )
     return _changed(protocol, lambda step: step in named, key, value)
-
-
-def _with_parts(step: Step) -> list[Step]:
-    return [step, *(part for part in step.parts if part is not step)]
 
 
 def _changed(

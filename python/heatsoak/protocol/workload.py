@@ -156,10 +156,7 @@ Seconds = Annotated[float, BeforeValidator(units.parse_seconds)]
 SizeOrShare = Annotated[units.Size, BeforeValidator(units.Size.parse), PlainSerializer(str)]
 
 RW = Literal["read", "write", "randread", "randwrite", "rw", "randrw"]
-_RW_SYNONYMS = {"readwrite": "rw"}
-_Pattern = Annotated[
-    RW, BeforeValidator(lambda v: _RW_SYNONYMS.get(v, v) if isinstance(v, str) else v)
-]
+_Pattern = Annotated[RW, BeforeValidator(lambda v: "rw" if v == "readwrite" else v)]
 
 
 def _keys_of(field: str) -> str | AliasChoices:

@@ -25,8 +25,8 @@ from pydantic import BaseModel, ConfigDict
 
 import heatsoak
 from heatsoak import errors, system, writing
+from heatsoak.bench.places import PlannedRow
 from heatsoak.bench.recorder import add_moved, nothing_moved
-from heatsoak.bench.rows import PlannedRow
 from heatsoak.bench.session import DriveOptions, Session, plan_session
 from heatsoak.output import announce, print_err
 from heatsoak.rack.kept import (
@@ -97,7 +97,7 @@ def describe() -> Host:
     """
     system.require_linux("a host of a rack")
     path = home() / "id"
-    try:
+    with errors.saying(f"{path}: cannot be written"):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with (
             writing.Directory(path.parent) as place,
@@ -106,8 +106,6 @@ def describe() -> Host:
         ):
             file.write(uuid4().hex.encode())
         id_ = path.read_text("ascii")
-    except OSError as error:
-        raise errors.ToolError(f"{path}: cannot be written: {error.strerror}") from error
     return Host(id=id_, name=socket.gethostname(), version=heatsoak.__version__)
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from heatsoak import toml
 from heatsoak.analysis import RecordingFindings
-from heatsoak.bench.rows import PlannedRow
+from heatsoak.bench.places import PlannedRow
 from heatsoak.catalog.specs import Strict
 from heatsoak.errors import UsageError
 from heatsoak.protocol.conditions import Label

@@ -190,13 +190,6 @@ def _processor(name: str, label: str, metric: str, help: str) -> Column:
     return _of_host(name, label, "%", f"cpu_{metric}", help, "ratio", over=100)
 
 
-def _counted(
-    name: str, label: str, unit: str, metric: str, help: str, metric_unit: str = ""
-) -> Column:
-    about = (name, label, unit, Owner.DRIVE, Average.LAST)
-    return _quantity(*about, metric, help, metric_unit, "counter", by=("counter", ""))
-
-
 _TABLE: tuple[Column, ...] = (
     Column("t_s", "time", "s", Owner.SAMPLE, Average.LAST),
     Column("step", "step", "", Owner.SAMPLE, Average.LAST, dtype=pl.String),
@@ -258,13 +251,17 @@ _TABLE: tuple[Column, ...] = (
         *("temperature_celsius", "Temperature of a sensor.", "celsius"),
         by=("sensor", ""),
     ),
-    _counted(
-        *("throttle_count.", "throttle count", "", "throttle_transitions"),
-        "Times the drive began to throttle, by its own count.",
+    _quantity(
+        *("throttle_count.", "throttle count", "", Owner.DRIVE, Average.LAST),
+        *("throttle_transitions", "Times the drive began to throttle, by its own count."),
+        type_="counter",
+        by=("counter", ""),
     ),
-    _counted(
-        *("throttle_time_s.", "throttle time s", "s", "throttle_seconds"),
-        *("Time the drive was throttling, by its own count.", "seconds"),
+    _quantity(
+        *("throttle_time_s.", "throttle time s", "s", Owner.DRIVE, Average.LAST),
+        *("throttle_seconds", "Time the drive was throttling, by its own count.", "seconds"),
+        type_="counter",
+        by=("counter", ""),
     ),
     _of_host(
         *("gpu_load_pct.", "graphics card", "%", "gpu_load_ratio"),

@@ -39,13 +39,11 @@ Duration = Annotated[float, Field(ge=0, le=LONGEST_S)]
 _Text = str | None
 
 
-@with_config(_STRICT)
 class _Link(TypedDict, total=False):
     ceiling_mb_s: float | None
     max_ceiling_mb_s: float | None
 
 
-@with_config(_STRICT)
 class _DriveDetails(TypedDict, total=False):
     link: _Link | None
 
@@ -73,7 +71,6 @@ class _LoadDetails(TypedDict, total=False):
     imported: dict[str, Any]
 
 
-@with_config(_STRICT)
 class _PowerState(TypedDict, total=False):
     state: int
     max_w: float
@@ -86,7 +83,6 @@ class _SensorDetails(TypedDict, total=False):
     error_pct: float | None
 
 
-@with_config(_STRICT)
 class _LatencyBins(TypedDict):
     upper_us: list[float]
     ios: list[Annotated[int, Field(ge=0, lt=_LARGEST)]]

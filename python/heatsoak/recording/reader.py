@@ -153,7 +153,9 @@ class Recording:
         frame = self._source(schema)
         with self._reporting_damage():
             # sorting needs all of it in memory, so only sort if necessary
-            if not self._is_sorted(frame):
+            order = frame.select(pl.col("t_s").is_sorted())
+            is_parquet = (self.path / PARQUET).exists()
+            if not (self._of_parquet("is_sorted", order) if is_parquet else order.collect().item()):
                 frame = frame.sort("t_s", maintain_order=True)
         missing = [pl.lit(None, dtype=t).alias(n) for n, t in wanted.items() if n not in schema]
         return frame.select(present).with_columns(missing).select(*wanted)
@@ -166,8 +168,11 @@ class Recording:
             return cleaned(writer.scan_journal(self.path / JOURNAL, schema), schema)
         with self._reporting_damage():
             is_as_recorded = self.meta.samples_sha256 is not None and self.changes is None
-            if not is_as_recorded and (why := _why_undecodable(path)) is not None:
-                raise UsageError(f"{path}: is damaged: {why}")
+            if not is_as_recorded:
+                status = path.stat()
+                why = _undecodable(path, status.st_mtime_ns, status.st_size)
+                if why is not None:
+                    raise UsageError(f"{path}: is damaged: {why}")
             if self._rows() > MAX_ROWS:
                 raise UsageError(
                     f"{path}: is damaged: it claims {self._rows():,} samples, more than the "
@@ -176,7 +181,15 @@ class Recording:
             frame = _scan_parquet(path)
             if is_as_recorded:
                 return frame.select(*schema)
-            _require_columns(path, frame, schema)
+            actual = frame.collect_schema()
+            for name, dtype in schema.items():
+                if name not in actual:
+                    raise UsageError(f"{path}: the column {name}, which {META} lists, is missing")
+                given, is_number = actual[name], dtype.is_numeric()
+                if given not in (dtype, pl.Null) and not (is_number and given.is_numeric()):
+                    raise UsageError(
+                        f"{path}: the column {name} is {given}, but should be {dtype()}"
+                    )
             return cleaned(frame, schema)
 
     @cached_property
@@ -203,13 +216,6 @@ class Recording:
             return 0
         with self._reporting_damage():
             return self._of_parquet("rows", _scan_parquet(self.path / PARQUET).select(pl.len()))
-
-    def _is_sorted(self, frame: pl.LazyFrame) -> bool:
-        """Whether the samples are sorted by time."""
-        order = frame.select(pl.col("t_s").is_sorted())
-        if (self.path / PARQUET).exists():
-            return bool(self._of_parquet("is_sorted", order))
-        return bool(order.collect().item())
 
     def _of_parquet(self, what: str, asked: pl.LazyFrame) -> int:
         """Return the value that is `asked` for, and keep it: a Parquet file never changes."""
@@ -248,17 +254,6 @@ class Recording:
         return self.meta.status == "running"
 
 
-def _require_columns(path: Path, frame: pl.LazyFrame, schema: dict[str, type[pl.DataType]]) -> None:
-    """Raise UsageError if a column is missing or has the wrong type."""
-    actual = frame.collect_schema()
-    for name, dtype in schema.items():
-        if name not in actual:
-            raise UsageError(f"{path}: the column {name}, which {META} lists, is missing")
-        given = actual[name]
-        if given not in (dtype, pl.Null) and not (dtype.is_numeric() and given.is_numeric()):
-            raise UsageError(f"{path}: the column {name} is {given}, but should be {dtype()}")
-
-
 def cleaned(frame: pl.LazyFrame, schema: dict[str, type[pl.DataType]]) -> pl.LazyFrame:
     """Return the columns of `schema` without values that cannot have been recorded.
 
@@ -295,14 +290,9 @@ except (pl.exceptions.PolarsError, OSError) as error:
 """
 
 
-def _why_undecodable(path: Path) -> str | None:
-    """Return why polars cannot read a Parquet file; None if it can."""
-    status = path.stat()
-    return _undecodable(path, status.st_mtime_ns, status.st_size)
-
-
 @lru_cache(maxsize=1024)
 def _undecodable(path: Path, _mtime_ns: int, _size: int) -> str | None:
+    """Return why polars cannot read a Parquet file; None if it can."""
     words = [sys.executable, "-c", _TRIAL, os.fspath(path)]
     done = subprocess.run(words, capture_output=True, check=False, stdin=subprocess.DEVNULL)
     if done.returncode == 0:
@@ -345,30 +335,21 @@ class InMemoryRecording(Recording):
         schema = schema_of(meta.columns)
         typed = samples.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
         object.__setattr__(self, "_samples", typed)
-        object.__setattr__(self, "_events", events)
+        object.__setattr__(self, "events", list(events))
         object.__setattr__(self, "changes", changes)
 
     _samples: pl.DataFrame
-    _events: list[Event]
 
     def samples(self, columns: Iterable[str] | None = None) -> pl.DataFrame:
         """Return the samples, as :meth:`Recording.samples` does."""
         wanted = schema_of(columns if columns is not None else self.meta.columns)
-        missing = [
-            pl.lit(None, dtype=dtype).alias(name)
-            for name, dtype in wanted.items()
-            if name not in self._samples.columns
-        ]
+        held = self._samples.columns
+        missing = [pl.lit(None, dtype=t).alias(n) for n, t in wanted.items() if n not in held]
         return self._samples.with_columns(missing).select(*wanted)
 
     def scan(self, columns: Iterable[str] | None = None) -> pl.LazyFrame:
         """Return the samples, as :meth:`Recording.scan` does."""
         return self.samples(columns).lazy()
-
-    @cached_property
-    def events(self) -> list[Event]:
-        """The events."""
-        return list(self._events)
 
     def save(self, directory: Path) -> Recording:
         """Write it to `directory`, which must be new or empty, and return what was written."""
@@ -376,7 +357,7 @@ class InMemoryRecording(Recording):
         writing.require_new(directory)
         with writing.making(directory) as partial, writer.RecordingWriter(partial, meta) as to:
             to.append(self._samples)
-            for event in self._events:
+            for event in self.events:
                 to.event(event)
             to.finish(self.meta.status, self.meta.duration_s or 0.0, self.meta.reason)
         return Recording.open(directory)

@@ -84,20 +84,13 @@ def _salvaged(path: Path, schema: Schema) -> pl.LazyFrame:
 def _typed(value: object, dtype: type[pl.DataType]) -> float | str | None:
     """Return the value if a column of this type can hold it, else None."""
     if dtype == pl.String:
-        return value if isinstance(value, str) and _is_text(value) else None
+        whole = value.encode(errors="ignore").decode() if isinstance(value, str) else None
+        return whole if whole == value else None  # a lone surrogate is no text
     if not _is_number(value):
         return None
     if dtype == pl.Int64:
         return int(value) if abs(value) < 2**63 else None
     return float(value)
-
-
-def _is_text(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False  # a lone surrogate
-    return True
 
 
 def _is_number(value: object) -> TypeGuard[float]:
@@ -191,7 +184,7 @@ class RecordingWriter:
             if lock_events(self._events) and not resumed:
                 undo.callback(self._remove_begun)
             place.reserve(RESERVE)
-            self._write_meta()
+            write_meta(self.directory, self.meta)
             undo.pop_all()
         self._syncer = threading.Thread(target=self._sync_forever, name="journal-sync", daemon=True)
         self._syncer.start()
@@ -215,7 +208,8 @@ class RecordingWriter:
 
     def append_row(self, row: Mapping[str, float | str | None]) -> None:
         """Append one sample, leaving out values that are None or not finite."""
-        known = {name: value for name, value in row.items() if _is_known(value)}
+        given = {name: value for name, value in row.items() if value is not None}
+        known = {n: v for n, v in given.items() if isinstance(v, str) or math.isfinite(v)}
         line = json.dumps(known, separators=(",", ":"))  # the same form as append writes
         self._write(self._journal, line.encode() + b"\n")
 
@@ -227,7 +221,8 @@ class RecordingWriter:
     def update(self, **changes: Any) -> None:
         """Change fields of `recording.json`, atomically."""
         self.meta = self.meta.model_copy(update=changes)
-        self._write_meta()
+        with writing.reporting_write_errors(self.directory):
+            write_meta(self.directory, self.meta)
 
     def finish(
         self,
@@ -320,10 +315,6 @@ class RecordingWriter:
             if file is self._journal:
                 self._seal = seal
 
-    def _write_meta(self) -> None:
-        with writing.reporting_write_errors(self.directory):
-            write_meta(self.directory, self.meta)
-
     def _sync_forever(self) -> None:
         while not self._closed.wait(SYNC_INTERVAL_S):
             for file in (self._journal, self._events):
@@ -332,10 +323,6 @@ class RecordingWriter:
                     os.fsync(file.fileno())
                 except (OSError, ValueError):
                     return  # the next append fails the same way and reports it
-
-
-def _is_known(value: float | str | None) -> bool:
-    return value is not None and (isinstance(value, str) or math.isfinite(value))
 
 
 def journal_to_parquet(directory: Path, meta: RecordingMeta) -> None:
@@ -489,7 +476,9 @@ def check_free(
             )
         with writing.reporting_write_errors(path):
             real = Path(os.path.realpath(path))
-            if _is_of_a_recording(real):
+            own = [real.parent] if real.name in _OWN else []
+            own += [place.parent for place in real.parents if place.name == RAW]
+            if any((place / META).exists() for place in own):
                 raise UsageError(f"{path}: is part of a recording: name another file with -o")
             if path.exists() and (real in read or any(real.is_relative_to(one) for one in logs)):
                 raise UsageError(f"{path}: is what is read: name another file with -o")
@@ -498,9 +487,3 @@ def check_free(
         places[real.parent] = path
     for place, path in places.items():
         writing.require_writable(place, path)
-
-
-def _is_of_a_recording(real: Path) -> bool:
-    if real.name in _OWN and (real.parent / META).exists():
-        return True
-    return any(place.name == RAW and (place.parent / META).exists() for place in real.parents)

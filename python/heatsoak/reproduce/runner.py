@@ -311,7 +311,7 @@ def make_recordings(
     order = sorted(jobs, key=lambda job: -weights[job])
 
     def make(job: PlannedRecording) -> RunOrReason:
-        fleet.stop_with(shares[job])
+        shares[job].stop = fleet.stop
         outcome = _make(job, shares[job], directory, seed, drives or {}, places or {})
         shares[job].value = 1.0
         return outcome

@@ -15,7 +15,7 @@ from typing_extensions import override
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from heatsoak import system
-from heatsoak.errors import UsageError
+from heatsoak.errors import UsageError, saying
 from heatsoak.files import read_regular
 
 HOST = "127.0.0.1"
@@ -39,10 +39,8 @@ def given_token(file: Path | None) -> str | None:
     where = VARIABLE if file is None else f"--token-file {file}"
     token = os.environ.get(VARIABLE)
     if file is not None:
-        try:
+        with saying(f"{where}: cannot be read", UsageError):
             token = read_regular(file, 4096).decode("utf-8", "replace").strip()
-        except OSError as error:
-            raise UsageError(f"{where}: cannot be read: {error.strerror}") from error
     if token is not None and not _TOKEN.fullmatch(token):
         raise UsageError(f"{where}: a token is 16 to 256 letters, digits and any of -._~+/=")
     return token

@@ -1,30 +1,7 @@
 """Targets that protocols run on: simulated drives, files, block devices, NBD exports."""
 
-from heatsoak.target.base import (
-    Batch,
-    Drives,
-    Identity,
-    LoadResult,
-    Note,
-    NumberedBatch,
-    Recorded,
-    RecordingClock,
-    Target,
-)
+from heatsoak.target.base import Batch, LoadResult, Note, Target
 from heatsoak.target.device import DeviceInfo
 from heatsoak.target.place import Place, parse_place
 
-__all__ = [
-    "Batch",
-    "DeviceInfo",
-    "Drives",
-    "Identity",
-    "LoadResult",
-    "Note",
-    "NumberedBatch",
-    "Place",
-    "Recorded",
-    "RecordingClock",
-    "Target",
-    "parse_place",
-]
+__all__ = ["Batch", "DeviceInfo", "LoadResult", "Note", "Place", "Target", "parse_place"]

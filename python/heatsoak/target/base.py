@@ -208,7 +208,7 @@ class Target(Recorded, Protocol):
 NumberedBatch = tuple[int, Batch]
 
 
-def numbered(number: int, batches: Iterator[Batch]) -> Iterator[NumberedBatch]:
+def numbered(number: int, batches: Iterator[Batch]) -> Generator[NumberedBatch]:
     """Yield `batches` as those of one drive; closing this closes them."""
     try:
         for batch in batches:
@@ -228,18 +228,18 @@ class Drives:
         """Take the targets, whose clocks go together."""
         self.targets = targets
 
-    def alone(self, number: int, batches: Iterator[Batch]) -> Iterator[NumberedBatch]:
+    def alone(self, number: int, batches: Iterator[Batch]) -> Generator[NumberedBatch]:
         """Let one drive do what yields `batches`; the others rest meanwhile."""
         return numbered(number, batches)
 
-    def copy(self, step: protocol.Copy) -> Iterator[NumberedBatch]:
+    def copy(self, step: protocol.Copy) -> Generator[NumberedBatch]:
         """Copy once, to the end.
 
         Raises ToolError when the tool or a drive fails; what was yielded before stands.
         """
         raise UsageError(f"{step.name}: a copy takes two drives")
 
-    def idle(self, duration_s: float) -> Iterator[NumberedBatch]:
+    def idle(self, duration_s: float) -> Generator[NumberedBatch]:
         """Let `duration_s` pass without load; of each stretch the last drive yields last."""
         last = len(self.targets) - 1
         return numbered(last, self.targets[last].idle(duration_s))
@@ -248,31 +248,25 @@ class Drives:
 _ALIGNMENT = 1 << 20
 
 
-def used_bytes(capacity: Size, whole_bytes: int) -> int:
-    """Return how many of a target's `whole_bytes` are used, in whole MiB.
+def limited(capacity: Size, whole_bytes: int) -> tuple[int, Note]:
+    """Return how many of a target's `whole_bytes` are used, in whole MiB, and the note on that.
 
     Raises UsageError if that is nothing, or more than the target has.
     """
-    wanted = capacity.of(whole_bytes)
-    if wanted > whole_bytes:
+    used = capacity.of(whole_bytes)
+    if used > whole_bytes:
         raise UsageError(
-            f"capacity is {size_text(wanted)}, but the target has {size_text(whole_bytes)}"
+            f"capacity is {size_text(used)}, but the target has {size_text(whole_bytes)}"
         )
-    if wanted == whole_bytes:
-        return whole_bytes
-    used = wanted - wanted % _ALIGNMENT
+    if used < whole_bytes:
+        used -= used % _ALIGNMENT
     if used <= 0:
         raise UsageError(f"capacity is {capacity} of {size_text(whole_bytes)}: less than 1 MiB")
-    return used
-
-
-def spare_note(used: int, whole_bytes: int) -> Note:
-    """Return the note for the recording."""
     spare = whole_bytes - used
-    share = 100 * spare / whole_bytes
-    return Note(
+    note = Note(
         "info",
         f"only {size_text(used)} are used from here on; the rest, {size_text(spare)} "
-        f"({percent_text(share, 3)}), is left unwritten, as more spare area",
+        f"({percent_text(100 * spare / whole_bytes, 3)}), is left unwritten, as more spare area",
         {"capacity_bytes": used, "spare_bytes": spare},
     )
+    return used, note

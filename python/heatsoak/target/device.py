@@ -92,16 +92,9 @@ class DeviceInfo:
 
     def details(self) -> dict[str, Any]:
         """Return the details for the recording, as JSON values."""
-        return {
-            "device": self.name,
-            "serial": self.serial,
-            "firmware": self.firmware,
-            "wwid": self.wwid,
-            "transport": self.transport,
-            "rotational": self.rotational,
-            "logical_block_bytes": self.logical_block_bytes,
-            "link": self.link,
-        }
+        own = ("serial", "firmware", "wwid", "transport", "rotational", "logical_block_bytes")
+        known = {name: getattr(self, name) for name in own}
+        return {"device": self.name, **known, "link": self.link}
 
 
 class DriveRow(BaseModel):
@@ -135,13 +128,11 @@ class DriveRow(BaseModel):
 def list_devices(roots: Roots | None = None) -> list[DeviceInfo]:
     """Return all whole disks except those without a size, in the kernel's order."""
     roots = roots or Roots()
-    found = []
     links = _by_ids(roots)
-    for name in sorted(sysfs.names(roots.sys / "block"), key=_natural):
-        directory = sysfs.directory_of_name(name, roots)
-        if directory is not None and (info := _describe(directory, roots, links)) is not None:
-            found.append(info)
-    return [info for info in found if info.size_bytes > 0]
+    names = sorted(sysfs.names(roots.sys / "block"), key=_natural)
+    directories = (sysfs.directory_of_name(name, roots) for name in names)
+    found = (_describe(each, roots, links) for each in directories if each is not None)
+    return [info for info in found if info is not None and info.size_bytes > 0]
 
 
 def describe_device(path: Path | str, roots: Roots | None = None) -> DeviceInfo:

@@ -4,9 +4,10 @@ Only set on request, and restored however a run ends; no other setting of a driv
 """
 
 import os
+import re
 import struct
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -80,30 +81,23 @@ def identity_of(directory: Path) -> tuple[str, str]:
     return sysfs.read_text(directory / "serial") or "", sysfs.read_text(directory / "cntlid") or ""
 
 
-class NvmeController:
-    """One open controller."""
+class NvmeController(nvme_admin.NvmeAdmin):
+    """One open controller, whose thresholds can be set."""
 
-    def __init__(
-        self, directory: Path, roots: Roots, ioctl: nvme_admin.Ioctl | None = None
-    ) -> None:
+    def __init__(self, directory: Path, roots: Roots) -> None:
         """Open the controller with the sysfs `directory`; raises OSError."""
         self.name = directory.name
         self.serial, self.number = identity_of(directory)
-        path = roots.dev / self.name
-        self._ioctl = ioctl
-        self._admin = nvme_admin.NvmeAdmin(path, ioctl)
-        self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        super().__init__(roots.dev / self.name)
+
+    def failing(self) -> AbstractContextManager[None]:
+        """Turn system errors into ToolError."""
+        return errors.saying(f"{self.name}: TMT1 and TMT2 cannot be read or set")
 
     def limits(self) -> tuple[int, int] | None:
         """Return the lowest and highest threshold in kelvin, 0 if unknown; None without HCTM."""
-        attributes, lowest, highest = struct.unpack_from(
-            "<HHH", self._admin.identify_controller(), 322
-        )
+        attributes, lowest, highest = struct.unpack_from("<HHH", self.identify_controller(), 322)
         return (lowest, highest) if attributes & 1 else None
-
-    def thresholds(self) -> Kelvins:
-        """Return the current thresholds; raises OSError."""
-        return self._admin.thermal_management()
 
     def set(self, wanted: Kelvins) -> None:
         """Set both, until the controller is reset, and verify; raises ToolError, OSError."""
@@ -114,18 +108,11 @@ class NvmeController:
             cdw11=wanted[0] << 16 | wanted[1],
             ioctl=self._ioctl,
         )
-        if (now := self.thresholds()) != wanted:
+        if (now := self.thermal_management()) != wanted:
             raise errors.ToolError(
                 f"{self.name}: TMT1 and TMT2 were set to {shown(wanted[0])} and "
                 f"{shown(wanted[1])}, but read {shown(now[0])} and {shown(now[1])}"
             )
-
-    def close(self) -> None:
-        """Release it; may be called twice."""
-        self._admin.close()
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
 
 
 def controllers(info: DeviceInfo, roots: Roots) -> list[Path]:
@@ -142,25 +129,17 @@ def controllers(info: DeviceInfo, roots: Roots) -> list[Path]:
     return found
 
 
-def check(
-    info: DeviceInfo, wanted: Thresholds, roots: Roots, ioctl: nvme_admin.Ioctl | None = None
-) -> None:
+def check(info: DeviceInfo, wanted: Thresholds, roots: Roots) -> None:
     """Raise UsageError if the drive does not support the thresholds; changes nothing."""
     for directory in controllers(info, roots):
         try:
-            controller = NvmeController(directory, roots, ioctl)
+            controller = NvmeController(directory, roots)
         except OSError as error:
             raise errors.UsageError(
                 f"{directory.name}: TMT1 and TMT2 cannot be set: {error.strerror} (run as root)"
             ) from error
-        try:
+        with closing(controller), controller.failing():
             target_of(controller, wanted)
-        except OSError as error:
-            raise errors.ToolError(
-                f"{controller.name}: its thresholds cannot be read: {error}"
-            ) from error
-        finally:
-            controller.close()
 
 
 def target_of(controller: NvmeController, wanted: Thresholds) -> Kelvins:
@@ -171,7 +150,7 @@ def target_of(controller: NvmeController, wanted: Thresholds) -> Kelvins:
             f"{controller.name}: has no host controlled thermal management (HCTM), so {OPTIONS} "
             "cannot be set on it"
         )
-    now = controller.thresholds()
+    now = controller.thermal_management()
     tmt1 = _kelvin("--tmt1", wanted.tmt1_c, now[0], limits)
     tmt2 = _kelvin("--tmt2", wanted.tmt2_c, now[1], limits)
     if tmt1 and tmt2 and tmt1 >= tmt2:
@@ -199,14 +178,7 @@ def _kelvin(option: str, wanted_c: float | None, now: int, limits: tuple[int, in
 
 
 @contextmanager
-def held(
-    info: DeviceInfo,
-    wanted: Thresholds,
-    roots: Roots,
-    *,
-    ioctl: nvme_admin.Ioctl | None = None,
-    state: Path | None = None,
-) -> Iterator[list[Note]]:
+def held(info: DeviceInfo, wanted: Thresholds, roots: Roots) -> Iterator[list[Note]]:
     """Set a drive's thresholds for the duration of the context; yields the notes to record.
 
     Raises UsageError if the drive does not permit them or another run has set them, ToolError if
@@ -215,29 +187,31 @@ def held(
     with ExitStack() as stack:
         notes = []
         for directory in controllers(info, roots):
-            try:
-                controller = NvmeController(directory, roots, ioctl)
-            except OSError as error:
-                raise errors.ToolError(f"{directory.name}: cannot be opened: {error}") from error
+            with errors.saying(f"{directory.name}: cannot be opened"):
+                controller = NvmeController(directory, roots)
             stack.callback(controller.close)
-            notes.append(stack.enter_context(_held(controller, wanted, state)))
+            notes.append(stack.enter_context(_held(controller, wanted)))
         yield notes
 
 
 @contextmanager
-def _held(controller: NvmeController, wanted: Thresholds, state: Path | None) -> Iterator[Note]:
-    path = undo.file_of(controller.serial, controller.number, state)
+def _held(controller: NvmeController, wanted: Thresholds) -> Iterator[Note]:
+    names = (controller.serial, controller.number)
+    plain = (re.sub(r"[^A-Za-z0-9._-]+", "_", name) or "none" for name in names)
+    path = undo.STATE / f"hctm-{'-'.join(plain)}.json"
     another = f"{controller.name}: another run has set its TMT1 and TMT2: wait for that run"
     with undo.taken(path, another) as file:
-        with _as_tool_error(controller):
-            before, after = controller.thresholds(), target_of(controller, wanted)
+        with controller.failing():
+            before, after = controller.thermal_management(), target_of(controller, wanted)
         kept = undo.ThresholdsRecord(
             serial=controller.serial, cntlid=controller.number, before_k=before, set_k=after
         )
         mine: Kelvins | None = None  # until it is verified
         try:
-            with uninterrupted(), _as_tool_error(controller):
-                undo.write(file, kept)
+            with uninterrupted(), controller.failing():
+                # saved and synced before anything is changed
+                os.pwrite(file, kept.model_dump_json(by_alias=True).encode(), 0)
+                os.fsync(file)
                 controller.set(after)
                 mine = after
             yield _note(controller, before, after)
@@ -261,7 +235,7 @@ def _back(
     """
     with uninterrupted():
         try:
-            if mine is None or controller.thresholds() == mine:
+            if mine is None or controller.thermal_management() == mine:
                 controller.set(before)
         except (OSError, errors.ToolError) as error:
             return (
@@ -270,16 +244,6 @@ def _back(
             )
         path.unlink(missing_ok=True)
         return None
-
-
-@contextmanager
-def _as_tool_error(controller: NvmeController) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise errors.ToolError(
-            f"{controller.name}: TMT1 and TMT2 cannot be read or set: {error}"
-        ) from error
 
 
 def _note(controller: NvmeController, before: Kelvins, after: Kelvins) -> Note:
@@ -294,66 +258,52 @@ def _note(controller: NvmeController, before: Kelvins, after: Kelvins) -> Note:
     )
 
 
-def left(*, state: Path | None = None) -> list[Note]:
-    """Return notes on what killed runs left set; does not access any drive."""
-    return undo.left(state)
+def left(serial: str | None = None) -> list[Note]:
+    """Return notes on what killed runs left set; does not access any drive.
+
+    On any drive, or only on the one with `serial`.
+    """
+    return [
+        kept
+        if isinstance(kept, Note)
+        else undo.still_left(
+            f"a killed run has changed {undo.WHAT} (drive {kept.serial!r}): `{undo.COMMAND}` "
+            "restores it"
+        )
+        for _, kept in undo.left(serial)
+    ]
 
 
-def left_on(info: DeviceInfo) -> list[Note]:
-    """Return the same notes for one drive."""
-    return [] if info.serial is None else undo.left(None, info.serial)
-
-
-def put_back(
-    roots: Roots,
-    *,
-    serial: str | None = None,
-    ioctl: nvme_admin.Ioctl | None = None,
-    state: Path | None = None,
-) -> list[Note]:
+def put_back(roots: Roots, *, serial: str | None = None) -> list[Note]:
     """Restore what killed runs left set; returns what was done, as warnings.
 
-    On any drive, or only on the one with `serial`. What cannot be restored stays saved.
+    On any drive, or only on the one with `serial`. What cannot be restored stays saved, and its
+    note has ``data["is_left"]``.
     """
+    return [
+        kept if isinstance(kept, Note) else _put_back(path, kept, roots)
+        for path, kept in undo.left(serial, removes=serial is None)
+    ]
 
-    def back(path: Path, kept: undo.ThresholdsRecord) -> Note:
-        return _put_back(path, kept, roots, ioctl)
 
-    return undo.put_back(back, state, serial)
-
-
-def _put_back(
-    path: Path, kept: undo.ThresholdsRecord, roots: Roots, ioctl: nvme_admin.Ioctl | None
-) -> Note:
+def _put_back(path: Path, kept: undo.ThresholdsRecord, roots: Roots) -> Note:
     before = kept.before
     what = f"TMT1 and TMT2 of the drive {kept.serial!r}, which a killed run had set"
     by_hand = f"nvme set-feature -f 0x10 -v {before[0] << 16 | before[1]:#x}"
+    nvme = roots.sys / "class" / "nvme"
+    places = ((nvme / name).resolve() for name in sysfs.names(nvme))
+    # without a serial it cannot be identified
+    found = [one for one in places if identity_of(one) == (kept.serial or None, kept.number)]
     try:
-        controller = _find(kept, roots, ioctl)
-        if controller is None:
+        if not found:
             raise errors.ToolError("it is missing")
-        try:
-            if controller.thresholds() == kept.after:
+        with closing(NvmeController(found[0], roots)) as controller:
+            if controller.thermal_management() == kept.after:
                 controller.set(before)
                 done = f"were restored ({shown(before[0])}, {shown(before[1])})"
             else:
                 done = "have been changed since and were left alone"
-        finally:
-            controller.close()
     except (OSError, errors.ToolError) as error:
         return undo.still_left(f"{what}, could not be restored: {error} (by hand: {by_hand})")
     path.unlink(missing_ok=True)
     return Note("warning", f"{what}, {done}")
-
-
-def _find(
-    kept: undo.ThresholdsRecord, roots: Roots, ioctl: nvme_admin.Ioctl | None
-) -> NvmeController | None:
-    if not kept.serial:
-        return None  # it cannot be identified
-    directory = roots.sys / "class" / "nvme"
-    for name in sysfs.names(directory):
-        place = (directory / name).resolve()
-        if identity_of(place) == (kept.serial, kept.number):
-            return NvmeController(place, roots, ioctl)
-    return None

@@ -22,7 +22,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from heatsoak import writing
-from heatsoak.errors import RefusedError, ToolError
+from heatsoak.errors import RefusedError, saying
 from heatsoak.output import printable
 from heatsoak.sensor import Roots
 from heatsoak.target.place import Place
@@ -68,23 +68,20 @@ def _key_of(place: Place, roots: Roots) -> str | None:
 
 def _hold(key: str, place: Place, purpose: str | None) -> int:
     directory = lock_directory()
-    try:
-        if DIRECTORY_VARIABLE not in os.environ:
+    is_shared = DIRECTORY_VARIABLE in os.environ
+    why = f"cannot be locked (set {DIRECTORY_VARIABLE} to a directory of yours)"
+    if not is_shared:
+        with saying(f"{directory}: {why}"):
             writing.own_directory(directory)
-    except OSError as error:
-        raise _unusable(directory, error) from error
     # a serial may have any characters; the plain ones help people to recognize the drive
     plain = re.sub(r"[^A-Za-z0-9]+", "-", key)[:40].strip("-")
     digest = hashlib.sha256(key.encode()).hexdigest()[:12]
     path = directory / f"heatsoak-{plain}-{digest}.lock"
     import fcntl  # not on Windows, where no drive is locked
 
-    is_shared = DIRECTORY_VARIABLE in os.environ
-    try:
+    with saying(f"{path}: {why}"):
         # in a shared directory it may be another user's
         fd = writing.lock_file(path, 0o644 if is_shared else 0o600)
-    except OSError as error:
-        raise _unusable(path, error) from error
     kind = fcntl.LOCK_SH if purpose is None else fcntl.LOCK_EX
     try:
         try:
@@ -122,10 +119,3 @@ def lock_directory() -> Path:
     if runtime and Path(runtime).is_absolute():
         return Path(runtime) / "heatsoak"
     return Path(tempfile.gettempdir()) / f"heatsoak-{user}"
-
-
-def _unusable(path: Path, error: OSError) -> ToolError:
-    return ToolError(
-        f"{path}: cannot be locked: {error.strerror} (set {DIRECTORY_VARIABLE} to a directory of "
-        "yours)"
-    )

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from heatsoak import catalog, errors, system
 from heatsoak.protocol import Protocol
@@ -83,7 +83,7 @@ class Place:
         from heatsoak.target import fio
 
         clock = base.MonotonicClock(start_s)
-        purges = set() if protocol is None else protocol.purge_methods
+        purges = set() if protocol is None else {step.method for step in protocol.purges}
         if self.kind != "block" and (impossible := purges - {"auto", "discard"}):
             raise errors.UsageError(
                 f"{self.text}: cannot be purged by method '{min(impossible)}', which only works on "
@@ -94,22 +94,14 @@ class Place:
         if file_bytes is not None:
             file_size = Size(bytes=file_bytes)
         if self.kind == "nbd":
-            return fio.NbdTarget(self.text, erase_id=erase_id, raw_dir=raw_dir, clock=clock)
+            return fio.NbdTarget(self.text, erase_id, raw_dir=raw_dir, clock=clock)
         path = Path(self.text)
+        own: dict[str, Any] = {"roots": roots, "raw_dir": raw_dir, "clock": clock}
         if self.kind == "block":
-            return fio.BlockTarget(
-                path,
-                erase_id=erase_id,
-                roots=roots,
-                raw_dir=raw_dir,
-                clock=clock,
-                purges=purges,
-            )
+            return fio.BlockTarget(path, erase_id, purges=purges, **own)
         if self.kind == "file":
-            return fio.FileTarget(path, roots=roots, raw_dir=raw_dir, clock=clock)
-        return fio.DirectoryTarget(
-            path, file_size, again=again, roots=roots, raw_dir=raw_dir, clock=clock
-        )
+            return fio.FileTarget(path, **own)
+        return fio.DirectoryTarget(path, file_size, again=again, **own)
 
     def refuse_unsafe(
         self,
@@ -188,7 +180,10 @@ def parse_place(text: str, roots: Roots | None = None) -> Place:
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
-        return _drive_called(text, roots or Roots())
+        if (named := device.drive_called(text, roots or Roots())) is None:
+            near = errors.suggestion(text, catalog.drive_ids(), likeness=0.8)
+            raise errors.UsageError(f"{text}: there is no such target{near}: {_FORMS}") from None
+        return Place(str(named.path), "block")
     except OSError as error:
         raise errors.UsageError(f"{text}: cannot be examined: {error.strerror}") from error
     if stat.S_ISDIR(mode):
@@ -198,13 +193,6 @@ def parse_place(text: str, roots: Roots | None = None) -> Place:
     if stat.S_ISREG(mode):
         return Place(text, "file")
     raise errors.UsageError(f"{text}: is neither file, directory nor block device: {_FORMS}")
-
-
-def _drive_called(text: str, roots: Roots) -> Place:
-    if (named := device.drive_called(text, roots)) is None:
-        near = errors.suggestion(text, catalog.drive_ids(), likeness=0.8)
-        raise errors.UsageError(f"{text}: there is no such target{near}: {_FORMS}")
-    return Place(str(named.path), "block")
 
 
 def drives_of(targets: list[base.Target]) -> base.Drives:
@@ -283,13 +271,10 @@ def _is_same(here: device.DeviceInfo, before: device.DeviceInfo) -> bool:
 
 def inventory(roots: Roots | None = None) -> list[device.DriveRow]:
     """Return the drives of this machine, where that is Linux, then the simulated ones."""
-    return [*(_real(roots or Roots()) if system.IS_LINUX else ()), *simulated()]
-
-
-def _real(roots: Roots) -> Iterator[device.DriveRow]:
-    for info in device.list_devices(roots):
-        if not info.name.startswith(memory.DISKS):
-            yield _row(info, roots)
+    roots = roots or Roots()
+    infos = device.list_devices(roots) if system.IS_LINUX else []
+    real = (_row(info, roots) for info in infos if not info.name.startswith(memory.DISKS))
+    return [*real, *simulated()]
 
 
 def _row(info: device.DeviceInfo, roots: Roots) -> device.DriveRow:
@@ -298,6 +283,10 @@ def _row(info: device.DeviceInfo, roots: Roots) -> device.DriveRow:
     from heatsoak.target.guard.look import nothing_found
 
     reasons, data = examine(info.path, roots)
+    columns: dict[str, None] = {}
+    for sensor in drive_sensors(info.name, roots):
+        columns |= dict.fromkeys(sensor.info.columns)
+        sensor.close()
     name = info.erase_id or str(info.path)
     erase = None if reasons else word_for(name, data)
     held = data or nothing_found(info.size_bytes, is_whole=False)
@@ -308,20 +297,11 @@ def _row(info: device.DeviceInfo, roots: Roots) -> device.DriveRow:
         serial=info.serial,
         size_bytes=info.size_bytes,
         simulated=False,
-        sensors=_columns(info, roots),
+        sensors=list(columns),
         writable=not reasons,
         why="; ".join(reasons) or f"{held}; writing needs --erase {erase}",
         erase=erase,
     )
-
-
-def _columns(info: device.DeviceInfo, roots: Roots) -> list[str]:
-    sensors = drive_sensors(info.name, roots)
-    try:
-        return list(dict.fromkeys(column for one in sensors for column in one.info.columns))
-    finally:
-        for sensor in sensors:
-            sensor.close()
 
 
 def simulated() -> Iterator[device.DriveRow]:

@@ -54,9 +54,17 @@ def with_thresholds(drive: catalog.Drive, wanted: Thresholds) -> catalog.Drive:
     law: specs.Band | specs.GovernorSteps
     match drive.governor.law if drive.governor.counters else None:
         case specs.GovernorSteps() as steps:
-            levels = _levels(steps, (wanted.tmt1_c, wanted.tmt2_c))
+            levels = []
+            asked = (wanted.tmt1_c, wanted.tmt2_c)
+            for level, wanted_c in zip_longest(steps.levels, asked[: len(steps.levels)]):
+                if wanted_c is None:
+                    levels.append(level)
+                elif wanted_c != 0:  # which takes one out
+                    back_c = wanted_c - level.enter_c.value + level.leave_c.value
+                    moved = {"enter_c": _set_by_host(wanted_c), "leave_c": _set_by_host(back_c)}
+                    levels.append(level.model_copy(update=moved))
             begins_c = [level.enter_c.value for level in levels]
-            law = steps.model_copy(update={"levels": levels})
+            law = steps.model_copy(update={"levels": tuple(levels)})
         case specs.Band() as band:
             own_c = band.engage_c.value
             begin_c = min(wanted.tmt1_c or own_c, own_c)
@@ -79,21 +87,6 @@ def with_thresholds(drive: catalog.Drive, wanted: Thresholds) -> catalog.Drive:
         )
     governor = drive.governor.model_copy(update={"law": law})
     return drive.model_copy(update={"governor": governor})
-
-
-def _levels(
-    law: specs.GovernorSteps, asked: tuple[float | None, ...]
-) -> tuple[specs.GovernorLevel, ...]:
-    """Levels that begin at TMT1 and TMT2 as asked; 0 takes one out, None leaves it as it is."""
-    levels = []
-    for level, wanted_c in zip_longest(law.levels, asked[: len(law.levels)]):
-        if wanted_c is None:
-            levels.append(level)
-        elif wanted_c != 0:
-            back_c = wanted_c - level.enter_c.value + level.leave_c.value
-            moved = {"enter_c": _set_by_host(wanted_c), "leave_c": _set_by_host(back_c)}
-            levels.append(level.model_copy(update=moved))
-    return tuple(levels)
 
 
 def _set_by_host(value: float) -> specs.Figure:
@@ -172,15 +165,16 @@ class SimulatedTarget:
         place = self._drive.enclosure if enclosure is None else enclosure
         self._enclosure = catalog.load_enclosure(place) if isinstance(place, str) else place
         self._seed = seed
-        self._core = make_core(self._drive, self._enclosure, seed)
-        self._used_bytes = self._core.user_bytes
-        self.clock: base.RecordingClock = SimulatedClock(self._core)
+        #: The simulator, which may be coupled to another.
+        self.core = make_core(self._drive, self._enclosure, seed)
+        self._used_bytes = self.core.user_bytes
+        self.clock: base.RecordingClock = SimulatedClock(self.core)
         self.identity = base.Identity(
             kind="simulated",
             path=f"sim:{self._drive.id}@{self._enclosure.id}",
             model=self._drive.model,
             serial=None,
-            size_bytes=self._core.user_bytes,
+            size_bytes=self.core.user_bytes,
             simulated=True,
             details={
                 "drive": self._drive.id,
@@ -189,14 +183,9 @@ class SimulatedTarget:
             },
         )
 
-    @property
-    def core(self) -> Core:
-        """The simulator, to couple it to another."""
-        return self._core
-
     def columns(self) -> list[str]:
         """Return the sample columns that it fills itself."""
-        return self._core.columns()
+        return self.core.columns()
 
     def sensors(self) -> list[SensorMeta]:
         """Return what a real drive's health log would be, with the limits that it states."""
@@ -256,32 +245,28 @@ class SimulatedTarget:
                     "drives do not support"
                 )
         try:
-            return driven(self._core, step, chunk_s, base.SAMPLE_S, used_bytes=self._used_bytes)
+            return driven(self.core, step, chunk_s, base.SAMPLE_S, used_bytes=self._used_bytes)
         except ValueError as error:
             raise UsageError(f"{step.name}: {error}") from error
 
     def idle(self, duration_s: float) -> Iterator[base.Batch]:
         """Let `duration_s` pass without load."""
-        return map(frame_of, rested(self._core, duration_s, IDLE_CHUNK_S, base.SAMPLE_S))
+        return map(frame_of, rested(self.core, duration_s, IDLE_CHUNK_S, base.SAMPLE_S))
 
     def purge(self, method: protocol.PurgeMethod = "auto") -> Iterator[base.Batch]:  # noqa: ARG002 -- one way
         """Forget all data, in the drive's simulated purge time."""
-        self._core.purge()
-        self._used_bytes = self._core.user_bytes
-        return self._framed(until_done(self._core, RUN_CHUNK_S, base.SAMPLE_S))
+        self.core.purge()
+        self._used_bytes = self.core.user_bytes
+        return self._framed(until_done(self.core, RUN_CHUNK_S, base.SAMPLE_S))
 
     def use(self, capacity: Size) -> Iterator[base.Batch]:
         """Leave everything beyond `capacity` unwritten, so that the drive uses it as spare area."""
-        self._used_bytes = base.used_bytes(capacity, self._core.user_bytes)
-        yield base.spare_note(self._used_bytes, self._core.user_bytes)
+        self._used_bytes, note = base.limited(capacity, self.core.user_bytes)
+        yield note
 
     def close(self) -> None:
         """Abort the current load."""
-        self._core.end()
-
-    def truth(self) -> dict[str, float]:
-        """Return what only a simulator knows: node temperatures, the governor's onset, energies."""
-        return self._core.truth()
+        self.core.end()
 
     def _load(self, columns: Iterator[Columns]) -> Iterator[base.Batch]:
         yield from self._framed(columns)
@@ -290,8 +275,8 @@ class SimulatedTarget:
     def _replay(self, step: protocol.Replay) -> Iterator[base.Batch]:
         trace = traces.open_trace(step, self._used_bytes)
         try:
-            self._core.begin_trace(trace, step.idle_limit_s, step.iodepth)
-            chunks = until_done(self._core, REPLAY_CHUNK_S, base.SAMPLE_S, REPLAY_CHUNK_IOS)
+            self.core.begin_trace(trace, step.idle_limit_s, step.iodepth)
+            chunks = until_done(self.core, REPLAY_CHUNK_S, base.SAMPLE_S, REPLAY_CHUNK_IOS)
             yield from self._framed(chunks)
         except ValueError as error:
             raise traces.trace_error(step, error) from error
@@ -300,7 +285,7 @@ class SimulatedTarget:
 
     def outcome(self) -> base.LoadResult:
         """Return the latency histograms of the last load."""
-        return base.LoadResult(base.latency_bins(self._core.latency_bins()))
+        return base.LoadResult(base.latency_bins(self.core.latency_bins()))
 
     def _framed(self, columns: Iterator[Columns]) -> Iterator[base.Batch]:
         for each in columns:
@@ -309,10 +294,10 @@ class SimulatedTarget:
 
     def refuse_stopped(self) -> None:
         """Raise ShutDownError where the drive shut itself down."""
-        if self._core.stopped:
+        if self.core.stopped:
             raise ShutDownError(
                 f"{self.identity.path}: shut itself down at "
-                f"{temp_text(self._core.truth()['controller_c'])}: give it more cooling, such as "
+                f"{temp_text(self.core.truth()['controller_c'])}: give it more cooling, such as "
                 "another enclosure"
             )
 
@@ -374,6 +359,10 @@ def make_core(drive: catalog.Drive, enclosure: catalog.Enclosure, seed: int = 0)
         raise UsageError(f"{drive.id} in {enclosure.id}: {error}") from error
 
 
+#: What the simulator takes of a workload under the same name.
+_AS_IT_IS = {"rw", "rwmixread", "bs", "iodepth", "numjobs", "runtime_s", "rate", "rate_iops"}
+
+
 def workloads_json(
     step: protocol.WorkloadStep, user_bytes: int, lasts_s: float | None = None
 ) -> str:
@@ -382,24 +371,22 @@ def workloads_json(
     They go on for `lasts_s`, or to their own end.
     """
     of_time = {} if lasts_s is None else {"io_bytes": None, "runtime_s": lasts_s}
-    return json.dumps([_plain(workload, user_bytes) | of_time for workload in step.workloads])
-
-
-#: What the simulator takes of a workload under the same name.
-_AS_IT_IS = {"rw", "rwmixread", "bs", "iodepth", "numjobs", "runtime_s", "rate", "rate_iops"}
-
-
-def _plain(workload: protocol.Workload, user_bytes: int) -> dict[str, Any]:
-    offset = workload.offset.of(user_bytes)
-    span = workload.span.of(user_bytes)
-    if workload.span.percent is not None:
-        span = min(span, user_bytes - offset)
-    return {
-        **workload.model_dump(include=_AS_IT_IS),
-        "span_bytes": span,
-        "offset_bytes": offset,
-        "io_bytes": workload.transfer_bytes(user_bytes, span),
-    }
+    made = []
+    for workload in step.workloads:
+        offset = workload.offset.of(user_bytes)
+        span = workload.span.of(user_bytes)
+        if workload.span.percent is not None:
+            span = min(span, user_bytes - offset)
+        made.append(
+            {
+                **workload.model_dump(include=_AS_IT_IS),
+                "span_bytes": span,
+                "offset_bytes": offset,
+                "io_bytes": workload.transfer_bytes(user_bytes, span),
+                **of_time,
+            }
+        )
+    return json.dumps(made)
 
 
 class SimulatedPair(base.Drives):
@@ -410,13 +397,13 @@ class SimulatedPair(base.Drives):
         super().__init__(source, destination)
         self._both = (source, destination)
 
-    def alone(self, number: int, batches: Iterator[base.Batch]) -> Iterator[base.NumberedBatch]:
+    def alone(self, number: int, batches: Iterator[base.Batch]) -> Generator[base.NumberedBatch]:
         """Let one drive do something; the other rests until it is done."""
         for batch in batches:
             yield number, batch
             yield from self._catch_up(1 - number)
 
-    def copy(self, step: protocol.Copy) -> Iterator[base.NumberedBatch]:
+    def copy(self, step: protocol.Copy) -> Generator[base.NumberedBatch]:
         """Copy once; raises ShutDownError for a drive that shut itself down."""
         try:
             transfer = Transfer(
@@ -443,7 +430,7 @@ class SimulatedPair(base.Drives):
             for target in self._both:
                 target.core.end()
 
-    def idle(self, duration_s: float) -> Iterator[base.NumberedBatch]:
+    def idle(self, duration_s: float) -> Generator[base.NumberedBatch]:
         """Let time pass for both."""
         until_s = max(target.clock.now_s() for target in self._both) + duration_s
         rests = {
@@ -458,7 +445,7 @@ class SimulatedPair(base.Drives):
                 else:
                     yield number, batch
 
-    def _catch_up(self, number: int) -> Iterator[base.NumberedBatch]:
+    def _catch_up(self, number: int) -> Generator[base.NumberedBatch]:
         """Let one drive rest until its clock shows what the other's does."""
         target = self._both[number]
         behind_s = max(each.clock.now_s() for each in self._both) - target.clock.now_s()

@@ -3,13 +3,10 @@
 And where heatsoak keeps what it has to know when it is started again, after a restart too.
 """
 
-import errno
 import os
-import re
-import stat
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from heatsoak import system, writing
 from heatsoak.errors import UsageError
+from heatsoak.files import open_regular
 from heatsoak.target.base import Note
 
 STATE = Path("/run/heatsoak")
@@ -26,7 +24,7 @@ COMMAND = "heatsoak drives --restore"
 WHAT = "TMT1 and TMT2"
 
 #: Maximum file size, far more than is ever written.
-_LONGEST = 1 << 16
+_LONGEST = 1 << 20
 #: How long to wait for another command that reads the file briefly.
 _LOCK_WAITS_S = (0.0, 0.05, 0.2)
 
@@ -44,12 +42,6 @@ class ThresholdsRecord(BaseModel):
     after: tuple[_Kelvin, _Kelvin] = Field(alias="set_k")
 
 
-def file_of(serial: str, number: str, state: Path | None) -> Path:
-    """Return the file for a controller."""
-    plain = (re.sub(r"[^A-Za-z0-9._-]+", "_", text) or "none" for text in (serial, number))
-    return (state or STATE) / f"hctm-{'-'.join(plain)}.json"
-
-
 @contextmanager
 def taken(path: Path, held: str) -> Iterator[int]:
     """Open and lock a file, which must be empty; it is removed at the end if it still is.
@@ -65,42 +57,25 @@ def taken(path: Path, held: str) -> Iterator[int]:
             f"{path}: cannot be written ({_why(error)}), but what {WHAT} were must be saved before "
             "a change: run as root"
         ) from error
-    try:
-        _require_trusted(file)
-        lock(file)
+    with ExitStack() as open_:
+        open_.callback(os.close, file)
+        try:
+            writing.require_ours(file)
+            lock(file)
+        except BlockingIOError:
+            raise UsageError(held) from None
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be used: it {error.strerror}") from None
         if os.fstat(file).st_size:
             raise UsageError(
                 f"{path}: has what {WHAT} were before a run that was killed: restore it with "
                 f"`{COMMAND}`"
             )
-    except OSError as error:
-        os.close(file)
-        unusable = f"{path}: cannot be used: it {error.strerror}"
-        raise UsageError(held if isinstance(error, BlockingIOError) else unusable) from None
-    except BaseException:
-        os.close(file)
-        raise
-    try:
-        yield file
-    finally:
-        if not os.fstat(file).st_size:
-            path.unlink(missing_ok=True)
-        os.close(file)
-
-
-def write(file: int, kept: ThresholdsRecord) -> None:
-    """Write to an empty file and sync it; raises OSError."""
-    os.pwrite(file, kept.model_dump_json(by_alias=True).encode(), 0)
-    os.fsync(file)
-
-
-def _require_trusted(file: int) -> None:
-    """Raise PermissionError for a file that no run of ours can have written."""
-    status = writing.require_ours(file)
-    if not stat.S_ISREG(status.st_mode):
-        raise PermissionError(errno.EPERM, "is not a regular file")
-    if status.st_size >= _LONGEST:
-        raise PermissionError(errno.EPERM, f"is {status.st_size} bytes long")
+        try:
+            yield file
+        finally:
+            if not os.fstat(file).st_size:
+                path.unlink(missing_ok=True)
 
 
 def lock(file: int) -> None:
@@ -116,43 +91,13 @@ def lock(file: int) -> None:
     raise held
 
 
-def put_back(
-    back: Callable[[Path, ThresholdsRecord], Note], state: Path | None, serial: str | None = None
-) -> list[Note]:
-    """Call `back` for what killed runs left changed, and return its notes.
-
-    It gets each file and its contents, and removes the file once everything is restored. With
-    `serial`, only files of that drive count. A note on what could not be restored has
-    ``data["is_left"]``.
-    """
-    return [
-        kept if isinstance(kept, Note) else back(path, kept)
-        for path, kept in _left(state, serial, removes=serial is None)
-    ]
-
-
-def left(state: Path | None, serial: str | None = None) -> list[Note]:
-    """Return notes on what killed runs left changed, on any drive or the one with `serial`.
-
-    Changes nothing.
-    """
-    return [
-        kept
-        if isinstance(kept, Note)
-        else still_left(
-            f"a killed run has changed {WHAT} (drive {kept.serial!r}): `{COMMAND}` restores it"
-        )
-        for _, kept in _left(state, serial, removes=False)
-    ]
-
-
 def still_left(text: str) -> Note:
     """Return the note that something could not be restored, or has not been yet."""
     return Note("warning", text, {"is_left": True})
 
 
-def _left(
-    state: Path | None, serial: str | None, *, removes: bool
+def left(
+    serial: str | None, *, removes: bool = False
 ) -> Iterator[tuple[Path, ThresholdsRecord | Note]]:
     """Yield each file without a running run, with its contents or a note why they are unknown.
 
@@ -160,53 +105,37 @@ def _left(
     empty one means no change. `removes`: whether a file is removed that was not whole before
     anything was changed.
     """
-    directory = state or STATE
     try:
-        writing.require_ours(directory)
-        paths = sorted(directory.glob("hctm-*.json"))
+        writing.require_ours(STATE)
+        paths = sorted(STATE.glob("hctm-*.json"))
     except FileNotFoundError:
         return
     except OSError as error:
-        why = f"{directory}: what killed runs left cannot be trusted: {_why(error)}"
+        why = f"{STATE}: what killed runs left cannot be trusted: {_why(error)}"
         if serial is None:
-            yield directory, still_left(why)
+            yield STATE, still_left(why)
         return
     for path in paths:
         kept: ThresholdsRecord | Note
-        try:
-            file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            kept = _unread(path, f"cannot be read ({error.strerror})")
-        else:
+        with ExitStack() as open_:
             try:
-                _require_trusted(file)
-                lock(file)
-                if not (text := os.pread(file, _LONGEST, 0)):
+                file = open_.enter_context(open_regular(path, follow=False, most_bytes=_LONGEST))
+                writing.require_ours(file.fileno())
+                lock(file.fileno())
+                if not (text := file.read()):
                     continue
                 kept = ThresholdsRecord.model_validate_json(text)
-            except BlockingIOError:
-                continue  # its run is running
+            except (FileNotFoundError, BlockingIOError):
+                continue  # its run has just ended, or is running
             except OSError as error:
-                kept = _unread(path, f"cannot be trusted: it {_why(error)}")
+                kept = still_left(
+                    f"{path}: has {WHAT}, but cannot be used ({_why(error)}): if a run was killed, "
+                    f"`{COMMAND}` as root restores it, and so does switching the drive off and on"
+                )
             except ValidationError as error:
                 kept = _damaged(path, error, remove=removes)
-            else:
-                if serial in (None, kept.serial):
-                    yield path, kept
-                continue
-            finally:
-                os.close(file)
-        if serial is None:
-            yield path, kept
-
-
-def _unread(path: Path, why: str) -> Note:
-    return still_left(
-        f"{path}: has {WHAT}, but {why}: if a run was killed, `{COMMAND}` as root restores it, and "
-        "so does switching the drive off and on"
-    )
+            if serial in (None, None if isinstance(kept, Note) else kept.serial):
+                yield path, kept
 
 
 def _damaged(path: Path, error: ValidationError, *, remove: bool) -> Note:

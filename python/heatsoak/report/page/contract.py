@@ -13,7 +13,7 @@ import heatsoak
 from heatsoak.analysis import RecordingFindings
 from heatsoak.analysis.comparison import Comparison
 from heatsoak.ranges import FITTED_LEVEL, Range
-from heatsoak.recording import Status
+from heatsoak.recording.meta import Status
 from heatsoak.report.comparison import ToldRow
 from heatsoak.report.rack import RackDrive
 

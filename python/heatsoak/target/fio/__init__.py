@@ -1,6 +1,6 @@
 """Real targets that fio loads: files, block devices, NBD exports.
 
-``command`` makes fio's command line, ``process`` and ``watch`` run it, ``lane`` turns its status
+``command`` makes fio's command line, ``process`` runs and watches it, ``lane`` turns its status
 into samples; ``file``, ``block`` and ``nbd`` are the targets.
 """
 
@@ -9,10 +9,4 @@ from heatsoak.target.fio.file import DirectoryTarget, FileTarget
 from heatsoak.target.fio.nbd import NbdTarget
 from heatsoak.target.fio.target import FioTarget
 
-__all__ = [
-    "BlockTarget",
-    "DirectoryTarget",
-    "FileTarget",
-    "FioTarget",
-    "NbdTarget",
-]
+__all__ = ["BlockTarget", "DirectoryTarget", "FileTarget", "FioTarget", "NbdTarget"]

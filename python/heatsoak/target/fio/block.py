@@ -107,9 +107,6 @@ class BlockTarget(FioTarget):
             trims=self._info.trims,
         )
 
-    def _disk(self) -> str | None:
-        return self._info.name
-
     def describe(self) -> dict[str, Any]:
         """Return how the load is made."""
         erased = {} if self._claimed is None else {"erased": self._claimed.id}

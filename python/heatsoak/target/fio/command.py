@@ -87,13 +87,7 @@ def job_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "step"
 
 
-def command(
-    fio: str,
-    step: WorkloadStep,
-    place: FioPlace,
-    *,
-    readonly: bool,
-) -> list[str]:
+def command(fio: str, step: WorkloadStep, place: FioPlace, *, readonly: bool) -> list[str]:
     """Return fio's command line for a step, with one job per workload.
 
     Raises RefusedError for an option that could make fio access anything else.
@@ -174,14 +168,11 @@ def job(
         words.append("--refill_buffers=1")
         if workload.compress_pct:
             words.append(f"--buffer_compress_percentage={workload.compress_pct}")
-    return words + [_passed_on(option, value) for option, value in workload.fio.items()]
-
-
-def _passed_on(option: str, value: str) -> str:
-    """Return a user's option as an argument; only options known to be safe are allowed."""
-    if wrong := wrong_option(option, value):
-        raise RefusedError(f"fio's option '{option}' {wrong}")
-    return f"--{option}={value}" if value else f"--{option}"
+    for option, value in workload.fio.items():
+        if wrong := wrong_option(option, value):  # only options known to be safe are allowed
+            raise RefusedError(f"fio's option '{option}' {wrong}")
+        words.append(f"--{option}={value}" if value else f"--{option}")
+    return words
 
 
 def layout_step(offset: int, span: int) -> WorkloadStep:

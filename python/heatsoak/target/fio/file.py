@@ -17,9 +17,8 @@ from heatsoak.sensor import Roots, sysfs
 from heatsoak.target import base, memory
 from heatsoak.target.device import drive_behind
 from heatsoak.target.fio.command import FioPlace, layout_step
-from heatsoak.target.fio.process import takes_direct
+from heatsoak.target.fio.process import FioWatch, takes_direct
 from heatsoak.target.fio.target import FioTarget, Regions
-from heatsoak.target.fio.watch import FioWatch
 from heatsoak.target.guard import refusal
 from heatsoak.target.guard.look import TargetView
 from heatsoak.target.guard.users import writers_of_own
@@ -151,21 +150,15 @@ class DirectoryTarget(FioTarget):
 
     def _make(self) -> Iterator[base.Note]:
         """Open a file without a name, or with a name as the last resort."""
-        with suppress(OSError):
-            self._fd = os.open(
-                self._directory, os.O_TMPFILE | os.O_RDWR | os.O_EXCL | os.O_CLOEXEC, 0o600
-            )
-        if self._fd is None:
-            self._fd, name = tempfile.mkstemp(".heatsoak", ".", self._directory)
-            Path(name).unlink()
+        with tempfile.TemporaryFile(suffix=".heatsoak", prefix=".", dir=self._directory) as file:
+            self._fd = os.dup(file.fileno())
         if Path(self._fio_path()).exists():
             return
         os.close(self._fd)  # without /proc, fio cannot open a file without a name
         self._fd, name = tempfile.mkstemp(".heatsoak", ".", self._directory)
         self._name = Path(name)
         yield base.Note(
-            "warning",
-            f"the test file needs a name here, {name}: remove it if heatsoak is killed",
+            "warning", f"the test file needs a name here, {name}: remove it if heatsoak is killed"
         )
 
     def _reserve(self) -> Iterator[base.Note]:
@@ -194,18 +187,15 @@ class DirectoryTarget(FioTarget):
 
     def place(self) -> FioPlace:
         """Return what fio loads."""
+        path = self._fio_path().replace("\\", "\\\\").replace(":", "\\:")  # as fio has them escaped
         return FioPlace(
-            (f"--filename={escaped(self._fio_path())}", "--allow_file_create=0"),
+            (f"--filename={path}", "--allow_file_create=0"),
             self.size_bytes,
             self.fio.engine(),
             self._direct,
             self._fio_path(),
             self.identity.details.get("logical_block_bytes", 4096) if self._direct else 1,
         )
-
-    def _disk(self) -> str | None:
-        device: str | None = self.identity.details.get("device")
-        return device
 
     def describe(self) -> dict[str, Any]:
         """Return how the load is made."""
@@ -250,18 +240,9 @@ class DirectoryTarget(FioTarget):
         first = os.lseek(self._fd, start, os.SEEK_HOLE)
         if first >= end:
             return None
-        last = first
-        while True:
-            try:
-                last = os.lseek(self._fd, last, os.SEEK_DATA)
-            except OSError as error:
-                if error.errno != errno.ENXIO:
-                    raise
-                return first - first % 4096, end  # all hole up to the end
-            hole = os.lseek(self._fd, last, os.SEEK_HOLE)
-            if hole >= end:
-                return first - first % 4096, min(last, end)
-            last = hole
+        # what is written up to the end need not be written again
+        last = [begin for begin, until in _data_in(self._fd, first, end) if until >= end]
+        return first - first % 4096, last[0] if last else end
 
     def _lay_out(self, step: str, start: int, end: int) -> Iterator[base.Batch]:
         size = self.identity.size_bytes
@@ -349,11 +330,9 @@ class FileTarget(DirectoryTarget):
             raise errors.UsageError(
                 f"{path}: has {self.identity.size_bytes} bytes, too few to load"
             )
-        try:
+        with errors.saying(f"{path}: cannot be read", errors.UsageError):
             self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             hole = os.lseek(self._fd, 0, os.SEEK_HOLE)
-        except OSError as error:
-            raise errors.UsageError(f"{path}: cannot be read: {error.strerror}") from error
         self._direct = takes_direct(self._fio_path())
         if (note := memory.memory_note(path, self._roots)) is not None:
             yield note
@@ -391,10 +370,8 @@ class _Space:
                 f"{directory}: holds the kernel's device nodes: name a directory on a drive, or a "
                 "drive itself"
             )
-        try:
+        with errors.saying(f"{directory}: cannot be examined", errors.UsageError):
             total, _, self.free = shutil.disk_usage(directory)
-        except OSError as error:
-            raise errors.UsageError(f"{directory}: cannot be examined: {error.strerror}") from error
         self.what, self.is_memory = "the file system", False
         self._count(total, kept_share)
         if kind is None:
@@ -416,19 +393,25 @@ def _written(fd: int, offset: int, length: int) -> bytes:
 
     On some file systems, a reserved block that was read no longer looks like a hole.
     """
-    found, at, end = bytearray(length), offset, offset + length
-    while at < end:
+    found = bytearray(length)
+    for begin, end in _data_in(fd, offset, offset + length):
+        piece = os.pread(fd, end - begin, begin)
+        found[begin - offset : begin - offset + len(piece)] = piece
+    return bytes(found)
+
+
+def _data_in(fd: int, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each part of a range of a file that was written."""
+    while start < end:
         try:
-            begin = os.lseek(fd, at, os.SEEK_DATA)
+            begin = os.lseek(fd, start, os.SEEK_DATA)
         except OSError as error:
             if error.errno != errno.ENXIO:
                 raise
-            break
-        at = min(os.lseek(fd, begin, os.SEEK_HOLE), end)
-        if begin < at:
-            piece = os.pread(fd, at - begin, begin)
-            found[begin - offset : begin - offset + len(piece)] = piece
-    return bytes(found)
+            return
+        start = min(os.lseek(fd, begin, os.SEEK_HOLE), end)
+        if begin < start:
+            yield begin, start
 
 
 def _is(status: Callable[[], os.stat_result], expected: os.stat_result | None) -> bool:
@@ -446,17 +429,15 @@ def _page_cache_note(path: Path) -> base.Note:
     )
 
 
-def escaped(path: str) -> str:
-    """Return a path escaped for fio's filename option."""
-    return path.replace("\\", "\\\\").replace(":", "\\:")
-
-
 def _identity(place: Path, size: int, details: dict[str, Any], roots: Roots) -> base.Identity:
     """Return the identity of a file at or in `place`, with its drive if known."""
     info = None
     with suppress(errors.UsageError):
         info = drive_behind(place, roots)
     drive = {} if info is None else info.details()
+    mount = sysfs.mount_of(place.resolve(), roots)
+    mounted = {} if mount is None else {"file_system": mount.kind, "mounted": mount.source}
+    number = {"device_number": sysfs.number_of(place.stat().st_dev)}
     return base.Identity(
         kind="file",
         path=str(place),
@@ -464,12 +445,5 @@ def _identity(place: Path, size: int, details: dict[str, Any], roots: Roots) -> 
         serial=info.serial if info is not None else None,
         size_bytes=size,
         simulated=False,
-        details={**drive, **_mounted(place, roots), **details},
+        details={**drive, **number, **mounted, **details},
     )
-
-
-def _mounted(path: Path, roots: Roots) -> dict[str, Any]:
-    """Return file system and device of a path, as far as known."""
-    mount = sysfs.mount_of(path.resolve(), roots)
-    known = {} if mount is None else {"file_system": mount.kind, "mounted": mount.source}
-    return {"device_number": sysfs.number_of(path.stat().st_dev), **known}

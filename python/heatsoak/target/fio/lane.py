@@ -31,12 +31,7 @@ _RESTS = frozenset({"startdelay", "thinktime", "flow", "rate_process"})
 class Stalls:
     """Detects stalls by how many bytes a load has moved."""
 
-    def __init__(
-        self,
-        where: str,
-        rest_s: float | None,
-        is_stopped: Callable[[], bool],
-    ) -> None:
+    def __init__(self, where: str, rest_s: float | None, is_stopped: Callable[[], bool]) -> None:
         """Start with none moved.
 
         `rest_s` is how long the load itself may pause between two I/Os, None if unknown;
@@ -69,10 +64,7 @@ class Stalls:
             self._was_stopped = self._was_stopped or self._is_stopped()
         if not self._has_warned and self._silent_s > WARNED_S:
             self._has_warned = True
-            yield base.Note(
-                "warning",
-                f"{self._said('has completed')}; still waiting",
-            )
+            yield base.Note("warning", f"{self._said('has completed')}; still waiting")
         if self._rest_s is not None and self._silent_s > GIVEN_UP_S + 3 * self._rest_s:
             raise ToolError(f"{self._said('has completed')}: giving up")
 
@@ -93,12 +85,6 @@ class Stalls:
         return f"{self._where}: no I/O {completed} for {words.duration_text(self._silent_s)}{why}"
 
 
-def longest_rest_s(workloads: Sequence[Workload]) -> float | None:
-    """Return the longest time that all loads may pause together; None if unknown."""
-    steady = [load for load in workloads if _RESTS.isdisjoint(load.fio)]
-    return min((load.bs / load.most_bytes_s for load in steady), default=None)
-
-
 COLUMNS = [
     "t_s",
     "interval_s",
@@ -114,6 +100,8 @@ _SCHEMA = schema_of(COLUMNS)
 
 #: A status this soon after the start of a load is not an interval of its own.
 _EARLY_MS = 60
+#: Two statuses less than half a status interval apart are not two intervals.
+_NEAR_MS = 500 * base.REPORT_S
 #: If the first document seems older than this, the clocks are wrong.
 _LONGEST_LAG_S = 5.0
 
@@ -151,7 +139,8 @@ class Lane:
         """
         loads = step.workloads
         self.name = step.name
-        self.rest_s = None if is_replay else longest_rest_s(loads)
+        steady = [] if is_replay else [load for load in loads if _RESTS.isdisjoint(load.fio)]
+        self.rest_s = min((load.bs / load.most_bytes_s for load in steady), default=None)
         self.job = job
         self.raw_dir = raw_dir
         self.status: fio.FioStatus | None = None
@@ -182,7 +171,8 @@ class Lane:
     def see(self, document: dict[str, Any]) -> dict[str, Any]:
         """Keep fio's newest document; return this lane's part of it."""
         if self.job is not None and isinstance(document.get("jobs"), list):
-            own = [job for job in document["jobs"] if _name_of(job) == self.job]
+            jobs = [job for job in document["jobs"] if isinstance(job, dict)]
+            own = [job for job in jobs if job.get("jobname") == self.job]
             document = {**document, "jobs": own}
         self._document = document
         return document
@@ -197,7 +187,7 @@ class Lane:
         last, self.status = self.status, fio.FioStatus.of(self.see(document))
         statuses: list[fio.FioStatus] = []
         held = None if self._held is None or _is_early(self._held) else self._held
-        if held is not None and not self._end.is_sliver(held, self.status):
+        if held is not None and self.status.runtime_ms - held.runtime_ms >= _NEAR_MS:
             statuses.append(held)
         is_held = _is_early(self.status) or self._end.is_near(last, self.status)
         self._held = self.status if is_held else None
@@ -295,19 +285,12 @@ def _is_early(status: fio.FioStatus) -> bool:
     return status.runtime_ms < _EARLY_MS
 
 
-def _name_of(job: Any) -> str | None:
-    name = job.get("jobname") if isinstance(job, dict) else None
-    return name if isinstance(name, str) else None
-
-
 class _End:
     """Predicts the end of a step, so that its last interval is not a sliver.
 
     fio's last document can come a few milliseconds after a status document, even after one at the
     end of the runtime. Rates over such a short time are mostly rounding errors.
     """
-
-    _near_ms = 500 * base.REPORT_S
 
     def __init__(self, loads: Sequence[Workload], size_bytes: int) -> None:
         amounts = [command.region_of(load, size_bytes).io_bytes for load in loads]
@@ -316,13 +299,9 @@ class _End:
 
     def is_near(self, last: fio.FioStatus | None, status: fio.FioStatus) -> bool:
         """Whether the step is over, or probably will be within half a status interval."""
-        if self._runtime_ms - status.runtime_ms < self._near_ms:
+        if self._runtime_ms - status.runtime_ms < _NEAR_MS:
             return True
         left = self._bytes - status.bytes
         moved = status.bytes - (0 if last is None else last.bytes)
         took_ms = status.runtime_ms - (0 if last is None else last.runtime_ms)
-        return moved > 0 and took_ms > 0 and left < moved / took_ms * self._near_ms
-
-    def is_sliver(self, last: fio.FioStatus, status: fio.FioStatus) -> bool:
-        """Whether two statuses are less than half a status interval apart."""
-        return status.runtime_ms - last.runtime_ms < self._near_ms
+        return moved > 0 and took_ms > 0 and left < moved / took_ms * _NEAR_MS

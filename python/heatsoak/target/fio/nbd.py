@@ -64,13 +64,19 @@ class NbdTarget(FioTarget):
             raise refusal(self._uri, reasons)
         filled, data = _why_not_empty(export), None
         if filled is not None:
-            data = look.of_others(self._name(), look.look_for_data(_view(export)))
+            data = look.of_others(self._left_as, look.look_for_data(_view(export)))
         if filled is not None or self._erase_id is not None:
             unnamed = f"{filled}; if it may be overwritten"
-            named = Naming(self._uri, [self._name()], "export", unnamed)
+            named = Naming(self._uri, [self._left_as], "export", unnamed)
             if (refused := named.refused(self._erase_id, data)) is not None:
                 raise refused
-        self._demand_second()
+        try:
+            self._server.connect().close()
+        except errors.ToolError as error:
+            raise errors.ToolError(
+                f"{self._uri}: the server allows only one connection, but heatsoak keeps one open "
+                "beside fio's: let it allow several (qemu-nbd --shared=0)"
+            ) from error
         if filled is not None:
             yield self._overwrites(data)
         yield base.Note(
@@ -85,20 +91,6 @@ class NbdTarget(FioTarget):
             raise refusal(self._uri, [sizes])
         if export.read_only:
             raise refusal(self._uri, ["the server is read-only"])
-
-    def _demand_second(self) -> None:
-        """Raise ToolError if the server does not allow a second connection."""
-        assert self._server is not None
-        try:
-            self._server.connect().close()
-        except errors.ToolError as error:
-            raise errors.ToolError(
-                f"{self._uri}: the server allows only one connection, but heatsoak keeps one open "
-                "beside fio's: let it allow several (qemu-nbd --shared=0)"
-            ) from error
-
-    def _name(self) -> str:
-        return f"{self._uri}:{self.identity.size_bytes}"
 
     def place(self) -> FioPlace:
         """Return what fio loads."""
@@ -125,8 +117,8 @@ class NbdTarget(FioTarget):
         return {**super().describe(), "uri": self._uri}
 
     @property
-    def _left_as(self) -> str | None:
-        return self._name()
+    def _left_as(self) -> str:
+        return f"{self._uri}:{self.identity.size_bytes}"
 
     def _held(self) -> look.TargetView | None:
         return None if self._connection is None else _view(self._connection)

@@ -61,18 +61,12 @@ class ExportAddress:
         try:
             found_there = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
             hosts = {str(there[4][0]).partition("%")[0] for there in found_there}
+            is_here = any(ipaddress.ip_address(host).is_loopback for host in hosts)
         except OSError:
-            hosts = {self.host.lower()}
+            hosts, is_here = {self.host.lower()}, False
         # one server may listen on all addresses of this machine
-        host = "loopback" if any(map(_is_loopback, hosts)) else min(hosts)
+        host = "loopback" if is_here else min(hosts)
         return f"nbd-{host}-{self.port}-{self.export}"
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def parse_uri(uri: str) -> ExportAddress:
@@ -136,7 +130,9 @@ class Server(Closing):
         try:
             made = self._connect()
         except OSError as error:
-            raise ToolError(f"{self._given}: cannot be reached: {_because(error)}") from error
+            is_silent = isinstance(error, TimeoutError)
+            why = "it does not answer" if is_silent else error.strerror or error
+            raise ToolError(f"{self._given}: cannot be reached: {why}") from error
         return NbdConnection(self._given, made, os.fsencode(self._address.export))
 
     def _connect(self) -> socket.socket:
@@ -170,10 +166,6 @@ class Server(Closing):
         if self.fd is not None:
             os.close(self.fd)
             self.fd = None
-
-
-def _because(error: OSError) -> str:
-    return "it does not answer" if isinstance(error, TimeoutError) else error.strerror or str(error)
 
 
 class NbdConnection(Closing):
@@ -238,7 +230,7 @@ class NbdConnection(Closing):
 
     def trim(self, offset: int, length: int) -> None:
         """Trim a range of less than 4 GiB."""
-        self._finish("nbd_aio_trim", length, offset, _NO_CALLBACK, 0)
+        self._end(self._call("nbd_aio_trim", length, offset, _NO_CALLBACK, 0))
 
     def first_filled(self) -> int | None:
         """Return the first byte that is not in a hole of zeros, or None.
@@ -271,7 +263,8 @@ class NbdConnection(Closing):
 
         length = min(self.size_bytes - offset, _STATUS_BYTES)
         callback = _Extents(_EXTENTS_FUNCTION(note), None, None)
-        self._finish("nbd_aio_block_status", length, offset, callback, _NO_CALLBACK, 0)
+        asked = self._call("nbd_aio_block_status", length, offset, callback, _NO_CALLBACK, 0)
+        self._end(asked)
         return zip(found[::2], found[1::2], strict=True)
 
     def close(self) -> None:
@@ -280,10 +273,6 @@ class NbdConnection(Closing):
             self._library.nbd_aio_disconnect(self._handle, 0)
             self._library.nbd_close(self._handle)
             self._handle = None
-
-    def _finish(self, name: str, *words: Any) -> None:
-        """Send a command and wait for its answer."""
-        self._end(self._call(name, *words))
 
     def _end(self, cookie: int) -> None:
         """Wait for the answer to a command."""

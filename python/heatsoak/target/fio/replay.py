@@ -5,14 +5,12 @@ fitted to the target, and written to a new iolog that only names the target.
 """
 
 import os
-import tempfile
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from threading import Event
 from typing import IO
 
 from heatsoak import protocol
-from heatsoak._core import Trace
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.fio import FioStatus
 from heatsoak.target import base, traces
@@ -74,11 +72,6 @@ class Iolog:
             iodepth=step.iodepth,
             io_size=Size(bytes=self.bytes),
         )
-
-
-def new_file() -> IO[bytes]:
-    """Return a file for an iolog, which is deleted when it is closed."""
-    return tempfile.TemporaryFile(prefix="heatsoak-")
 
 
 def new_ticks(place: command.FioPlace) -> int | None:
@@ -144,10 +137,6 @@ def write_iolog(
             "warning",
             f"step '{step.name}': here fio counts pauses in the latency of the I/Os before them",
         )
-    return _checked(step, trace, file)
-
-
-def _checked(step: protocol.Replay, trace: Trace, file: IO[bytes]) -> Iolog:
     log = Iolog(file, trace.fitted or {})
     if log.ios == 0:
         raise UsageError(f"{step.name}: {step.trace}: has no I/Os that can be replayed here")

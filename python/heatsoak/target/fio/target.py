@@ -2,21 +2,21 @@
 
 import os
 import shlex
+import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from heatsoak import errors, protocol
+from heatsoak import errors, protocol, tools
 from heatsoak.recording import SensorMeta
 from heatsoak.sensor import Roots, busy_time
 from heatsoak.target import base
 from heatsoak.target.fio import process, replay
 from heatsoak.target.fio.command import SEED, FioPlace, command, job, measured, region_of, seed_of
 from heatsoak.target.fio.lane import COLUMNS, Lane
-from heatsoak.target.fio.watch import FioWatch
 from heatsoak.target.guard import refusal
 from heatsoak.target.guard.look import (
     DENSE_UP_TO_BYTES,
@@ -141,9 +141,8 @@ class FioTarget(ABC):
 
     def use(self, capacity: Size) -> Iterator[base.Batch]:
         """Limit steps to the first `capacity` of the target, until it is purged again."""
-        whole_bytes = self.identity.size_bytes
-        used = base.used_bytes(capacity, whole_bytes)
-        yield base.spare_note(used, whole_bytes)
+        used, note = base.limited(capacity, self.identity.size_bytes)
+        yield note
         self._used_bytes = used
 
     @property
@@ -167,10 +166,6 @@ class FioTarget(ABC):
         """Return why a load failed where fio cannot know: because its target is gone."""
         return None
 
-    def _disk(self) -> str | None:
-        """Return the kernel name of the underlying drive, if known."""
-        return None
-
     def columns(self) -> list[str]:
         """Return the sample columns that it fills."""
         return list(COLUMNS)
@@ -181,11 +176,7 @@ class FioTarget(ABC):
 
     def describe(self) -> dict[str, Any]:
         """Return how the load is made; the command line of each step comes as a note."""
-        made: dict[str, Any] = {
-            "tool": "fio",
-            "status_interval_s": base.REPORT_S,
-            "seed": SEED,
-        }
+        made: dict[str, Any] = {"tool": "fio", "status_interval_s": base.REPORT_S, "seed": SEED}
         if self._opened:
             place = self.place()
             made |= {
@@ -222,7 +213,7 @@ class FioTarget(ABC):
         try:
             notes = list(self._claim(writes))
             self._fio = process.find_fio()
-            process.setpriv()
+            tools.find_tool(*process.ENDS_WITH_US)
             place = self.place()
             self.look()
         except BaseException:
@@ -264,11 +255,13 @@ class FioTarget(ABC):
                     f"step '{step.name}': the target only has {size_text(region.span)} of the "
                     f"span of {size_text(load.span.bytes or 0)}",
                 )
-        yield from self._load(step, read, self.command_line(step), FioWatch(self.lane(step)))
+        yield from self._load(
+            step, read, self.command_line(step), process.FioWatch(self.lane(step))
+        )
 
     def _replay(self, step: protocol.Replay) -> Iterator[base.Batch]:
         place = self.place()
-        with replay.new_file() as file, ExitStack() as stack:
+        with tempfile.TemporaryFile(prefix="heatsoak-") as file, ExitStack() as stack:
             ticks = replay.new_ticks(place)
             kept = [*self.kept_fds(), file.fileno()]
             if ticks is not None:
@@ -276,7 +269,7 @@ class FioTarget(ABC):
                 kept.append(ticks)
             log = yield from replay.write_iolog(step, place, file, ticks)
             line = replay.replay_command(self.fio, step, place, log)
-            watch = FioWatch(self.lane(log.load(step), is_replay=True))
+            watch = process.FioWatch(self.lane(log.load(step), is_replay=True))
             yield from self._load(step, log.read_region, line, watch, kept)
             yield from replay.compared(step, log, watch.status)
 
@@ -285,7 +278,7 @@ class FioTarget(ABC):
         step: protocol.LoadStep,
         regions: Regions,
         line: list[str],
-        watch: FioWatch,
+        watch: process.FioWatch,
         kept: Sequence[int] | None = None,
     ) -> Iterator[base.Batch]:
         """Load the target, which must be as heatsoak left it, and look at it afterwards."""
@@ -316,7 +309,7 @@ class FioTarget(ABC):
         self, step: protocol.WorkloadStep, job: str | None = None, *, is_replay: bool = False
     ) -> Lane:
         """Return what follows a load on this target; with `job`, only that job."""
-        disk = self._disk()
+        disk = self.identity.details.get("device")
         busy = None if disk is None else busy_time(disk, Roots())
         return Lane(step, self.place(), self.clock, self._raw_dir, busy, job, is_replay=is_replay)
 
@@ -353,19 +346,17 @@ class FioPair(base.Drives):
         self._both = (source, destination)
         destination.clock = source.clock
 
-    def copy(self, step: protocol.Copy) -> Iterator[base.NumberedBatch]:
+    def copy(self, step: protocol.Copy) -> Generator[base.NumberedBatch]:
         """Copy once; raises ToolError if fio or a drive fails."""
         source, destination = self._both
         source.fio.require(_OLDEST_FIO, " to copy")
         yield from base.numbered(1, destination.ready(step.name))
-        try:
-            yield from self._copy(step)
-        finally:
-            destination.look()
-
-    def _copy(self, step: protocol.Copy) -> Iterator[base.NumberedBatch]:
-        source, destination = self._both
-        line = self._command_line(step)
+        line = measured(source.fio.path)
+        looks_us = max(round(_LOOKS_US_PER_MIB * step.bs / (1 << 20)), _MIN_LOOKS_US)
+        for target, half, role in zip(self._both, step.halves(), protocol.ROLES, strict=True):
+            seed = seed_of(step.name, role)
+            line += job(role, half, target.place(), seed, grouped=False)
+            line += ["--flow_id=1", "--flow=1", f"--flow_sleep={looks_us}"]
         for number in range(2):
             data = {"step": step.name, "command": line}
             yield number, base.Note("info", f"fio: {shlex.join(line)}", data)
@@ -374,13 +365,7 @@ class FioPair(base.Drives):
             for target, half, role in zip(self._both, step.halves(), protocol.ROLES, strict=True)
         ]
         kept = [*source.kept_fds(), *destination.kept_fds()]
-        yield from FioWatch(*lanes).batches(line, kept)
-
-    def _command_line(self, step: protocol.Copy) -> list[str]:
-        line = measured(self._both[0].fio.path)
-        looks_us = max(round(_LOOKS_US_PER_MIB * step.bs / (1 << 20)), _MIN_LOOKS_US)
-        for target, half, role in zip(self._both, step.halves(), protocol.ROLES, strict=True):
-            seed = seed_of(step.name, role)
-            line += job(role, half, target.place(), seed, grouped=False)
-            line += ["--flow_id=1", "--flow=1", f"--flow_sleep={looks_us}"]
-        return line
+        try:
+            yield from process.FioWatch(*lanes).batches(line, kept)
+        finally:
+            destination.look()

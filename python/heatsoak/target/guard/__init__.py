@@ -11,7 +11,7 @@ A device is claimed if all of this is true:
 - nothing is known to use it: no partitions, holders (dm, md, bcache), loop devices on it or exports
   of the kernel's own servers, no mounts in any process's view, no swap, and no processes that
   have it open or mapped for writing (`users`);
-- all processes of the machine can be seen, which is not so in most containers (`doubt`);
+- all processes of the machine can be seen, which is not so in most containers (`users`);
 - it could be opened exclusively and locked, and stays so until the claim is closed: no file
   system, array or volume manager of the kernel can take it meanwhile (`hold`);
 - through that descriptor, its number, size and disk sequence number are those that were examined,
@@ -33,7 +33,7 @@ writer without exclusive access that hides from root, or a little data without a
 the places that are looked at. Only the need to name the drive protects these.
 """
 
-from heatsoak.target.guard.doubt import run_on
+from heatsoak.target.guard.content import run_on
 from heatsoak.target.guard.hold import Claim, check, claim, examine, refusal
 
 __all__ = ["Claim", "check", "claim", "examine", "refusal", "run_on"]

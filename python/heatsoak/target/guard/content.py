@@ -5,9 +5,13 @@ not know, and the marks of what is damaged.
 """
 
 import os
+import subprocess
 from collections.abc import Iterator
 
-from heatsoak.target.guard.doubt import Doubt, run_tool
+from heatsoak.errors import ToolError
+from heatsoak.target.guard.users import Doubt
+from heatsoak.tools import ran, which
+from heatsoak.words import duration_text
 
 _IMAGE = "a virtual machine's disk image"
 #: The footer of a VHD, in its last 512 bytes, or 511 if made by Virtual PC before 2004:
@@ -216,3 +220,34 @@ def _wipefs(fd: int) -> list[str]:
     if rows and not kinds:
         return ["something wipefs recognizes"]
     return [_TABLES.get(kind, kind) for kind in sorted(kinds)]
+
+
+TIMEOUT_S = 30.0
+
+
+def run_tool(fd: int, name: str, *options: str) -> tuple[int, str, str]:
+    """Run a tool that reads the device behind `fd`; returns its exit code, output and errors.
+
+    Raises Doubt if it is missing, cannot be run or does not end.
+    """
+    try:
+        if (tool := which(name)) is None:
+            raise Doubt(
+                f"{name} is missing, so there is no way to tell what is on it (install util-linux)"
+            )
+        done = run_on(fd, tool, *options, timeout_s=TIMEOUT_S)
+    except ToolError as error:
+        raise Doubt(str(error)) from None
+    except subprocess.TimeoutExpired:
+        raise Doubt(f"{name} did not finish within {duration_text(TIMEOUT_S)}") from None
+    except OSError as error:
+        raise Doubt(f"{name} cannot be run ({error.strerror})") from None
+    return done.returncode, done.stdout.strip(), done.stderr.strip()
+
+
+def run_on(
+    fd: int, tool: str, *options: str, timeout_s: float | None = None
+) -> "subprocess.CompletedProcess[str]":
+    """Run the program `tool` on the device behind `fd`; raises as :func:`heatsoak.tools.ran`."""
+    words = [tool, *options, f"/proc/self/fd/{fd}"]
+    return ran(words, timeout_s=timeout_s, keep_fds=[fd], apart=True)

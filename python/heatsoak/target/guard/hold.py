@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from heatsoak.errors import NotEmptyError, RefusedError
@@ -20,7 +21,7 @@ from heatsoak.target.base import Closing
 from heatsoak.target.device import DeviceInfo, describe_number
 from heatsoak.target.guard import look, users
 from heatsoak.target.guard.content import content
-from heatsoak.target.guard.doubt import Doubt, blind_spot
+from heatsoak.target.guard.users import Doubt
 from heatsoak.words import size_text
 
 #: What follows the name in ``--erase`` where data may be lost.
@@ -403,15 +404,15 @@ def _cannot_open(error: OSError) -> str:
 
 def _uses(info: DeviceInfo, roots: Roots, own_fd: int | None = None) -> list[str]:
     """Return all reasons that are known without reading the drive."""
-    blind = blind_spot(roots)
+    blind = users.blind_spot(roots)
     reasons = [] if blind is None else [blind]
-    for question in (users.structure, users.exports, users.mounts, users.swaps, users.loops):
+    questions: list[Callable[[DeviceInfo, Roots], list[str]]] = [
+        *(users.structure, users.exports, users.mounts, users.swaps, users.loops),
+        partial(users.writers, own_fd=own_fd),
+    ]
+    for question in questions:
         try:
             reasons += question(info, roots)
         except Doubt as doubt:
             reasons.append(str(doubt))
-    try:
-        reasons += users.writers(info, roots, own_fd)
-    except Doubt as doubt:
-        reasons.append(str(doubt))
     return reasons

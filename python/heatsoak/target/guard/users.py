@@ -1,4 +1,7 @@
-"""Who uses a drive: what it is made of and what the kernel built on it, mounts, swap, processes."""
+"""Who uses a drive: what it is made of and what the kernel built on it, mounts, swap, processes.
+
+And whether all of that can be seen from here at all.
+"""
 
 import errno
 import fcntl
@@ -16,8 +19,97 @@ from heatsoak.output import printable
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.target.device import DeviceInfo
-from heatsoak.target.guard import doubt
 from heatsoak.words import counted
+
+#: What a container must be given so that the guard can see who uses a drive.
+CONTAINER_NEEDS = "start it with --pid=host --cap-add=SYS_PTRACE --cap-add=SYS_ADMIN"
+#: The namespace of all processes of a machine; every Linux gives it this number (PROC_PID_INIT_INO
+#: in include/linux/proc_ns.h).
+_ALL_PROCESSES = "pid:[4026531836]"
+#: The kernel's own kthreadd, which is in no container.
+_KERNEL_THREAD = "2"
+
+
+class Doubt(Exception):  # noqa: N818 -- not an error: a reason to refuse
+    """Something could not be determined; the message is a reason to refuse."""
+
+
+def names_in(directory: Path) -> list[str]:
+    """Return the names in a directory that must exist; raises Doubt otherwise."""
+    try:
+        return sorted(entry.name for entry in directory.iterdir())
+    except OSError as error:
+        raise Doubt(f"{directory} cannot be read ({error.strerror})") from None
+
+
+def processes(roots: Roots) -> Iterator[Path]:
+    """Return the directories of all processes; raises Doubt if none are visible."""
+    found = [name for name in names_in(roots.proc) if name.isdigit()]
+    if not found:
+        raise Doubt(f"{roots.proc} shows no processes, so there is no way to tell who is using it")
+    return (roots.proc / name for name in found)
+
+
+def blind_spot(roots: Roots) -> str | None:
+    """Return why others may use a drive whom we cannot see; None if we see all processes.
+
+    A container has a ``/proc`` of its own processes: mounts, and programs that have a drive open
+    for writing, are not in it if they are the machine's or another container's. Without the
+    capability to look at processes with more rights, or forbidden to by AppArmor and the like, we
+    see them but not what they have open.
+    """
+    hint = f"(run heatsoak outside of containers, or {CONTAINER_NEEDS})"
+    for process in (_KERNEL_THREAD, "self"):
+        try:
+            seen = str((roots.proc / process / "ns" / "pid").readlink())
+        except PermissionError:
+            if os.geteuid() == 0:
+                return f"what other processes do cannot be seen, not even by root {hint}"
+        except OSError as error:
+            if not has_ended(error) or not (roots.proc / process / "ns").is_dir():
+                break
+            return None  # a kernel without such namespaces
+        else:
+            if seen == _ALL_PROCESSES:
+                return None
+            break
+    return f"this is a container, which cannot see who else uses it {hint}"
+
+
+def path_on_machine(path: str, roots: Roots) -> Path:
+    """Return where a path that the kernel names is found from here; raises Doubt if unknown.
+
+    In a container, the machine's own paths are below the root of process 1, and the same path of
+    the container may be another file.
+    """
+    there = roots.proc / "1" / "root" / path.lstrip("/")
+    try:
+        there.stat()
+    except PermissionError:
+        if _has_own_mounts(roots):
+            raise Doubt(
+                f"cannot find out what {printable(path)} is outside of this container"
+            ) from None
+    except (OSError, ValueError):
+        pass
+    else:
+        return there
+    return Path(path)
+
+
+def _has_own_mounts(roots: Roots) -> bool:
+    """Whether none of our mounts, which have numbers of their own, is one of process 1's."""
+    ours, theirs = (
+        {line.split()[0] for line in (sysfs.read_text(place) or "").splitlines()}
+        for place in (roots.proc / name / "mountinfo" for name in ("self", "1"))
+    )
+    return ours.isdisjoint(theirs)
+
+
+def has_ended(error: OSError) -> bool:
+    """Whether examining a process failed because it has ended (a zombie gives EINVAL)."""
+    return error.errno in (errno.ENOENT, errno.ESRCH, errno.EINVAL)
+
 
 #: Exports of kernel servers below configfs: files with the device's path, and the kind of server.
 #: These open a device non-exclusively, and no process shows that they have it open.
@@ -38,7 +130,7 @@ def structure(info: DeviceInfo, roots: Roots) -> list[str]:
     """Return the reasons not to write in the structure of the disk, according to the kernel."""
     directory = sysfs.directory_of_number(info.number, roots)
     if directory is None:
-        raise doubt.Doubt(f"{info.name} is gone")
+        raise Doubt(f"{info.name} is gone")
     reasons = []
     if info.size_bytes <= 0:
         reasons.append("it has no medium or no size")
@@ -60,17 +152,13 @@ def structure(info: DeviceInfo, roots: Roots) -> list[str]:
         reasons.append(
             f"it is a {zones} zoned drive, which only accepts writes in order within each zone"
         )
-    parts = [
-        name for name in doubt.names_in(directory) if (directory / name / "partition").exists()
-    ]
+    parts = [name for name in names_in(directory) if (directory / name / "partition").exists()]
     if parts:
         reasons.append(f"it has partitions ({', '.join(parts)})")
-    holders = {
-        name for place in ("", *parts) for name in doubt.names_in(directory / place / "holders")
-    }
+    holders = {name for place in ("", *parts) for name in names_in(directory / place / "holders")}
     if holders:
         reasons.append(f"it is part of {', '.join(sorted(holders))}")
-    if beneath := doubt.names_in(directory / "slaves"):
+    if beneath := names_in(directory / "slaves"):
         reasons.append(f"it is built on {', '.join(beneath)} (only a drive itself can be written)")
     return reasons
 
@@ -118,18 +206,9 @@ def loops(info: DeviceInfo, roots: Roots) -> list[str]:
     return reasons
 
 
-def backing(info: DeviceInfo, roots: Roots) -> Backing | None:
-    """Return what is behind a loop device, None for any other drive.
-
-    Raises Doubt if that is unknown.
-    """
-    path = dict(_attached(roots)).get(info.name)
-    return None if path is None else _behind(info.name, path, roots)
-
-
 def _attached(roots: Roots) -> Iterator[tuple[str, str]]:
     """Yield each loop device that has a file, with the file's path from sysfs."""
-    for name in doubt.names_in(roots.sys / "block"):
+    for name in names_in(roots.sys / "block"):
         text = sysfs.read_text(roots.sys / "block" / name / "loop" / "backing_file")
         if text:
             yield name, text.removesuffix(" (deleted)")
@@ -145,7 +224,7 @@ def _behind(name: str, path: str, roots: Roots) -> Backing | None:
         try:
             number = sysfs.read_text(roots.sys / "block" / name / "dev")
             if sysfs.number_of(os.fstat(fd).st_rdev) != number:
-                raise doubt.Doubt(f"{roots.dev / name} is not the loop device of that name")
+                raise Doubt(f"{roots.dev / name} is not the loop device of that name")
             answer = bytearray(_LOOP_INFO_BYTES)
             fcntl.ioctl(fd, _LOOP_GET_STATUS64, answer, True)
         finally:
@@ -157,16 +236,16 @@ def _behind(name: str, path: str, roots: Roots) -> Backing | None:
             return None
         if error.errno in (errno.EACCES, errno.EPERM):
             return _by_path(name, path, roots)
-        raise doubt.Doubt(f"cannot find out what {name} leads to ({error.strerror})") from None
+        raise Doubt(f"cannot find out what {name} leads to ({error.strerror})") from None
     device, inode, block = struct.unpack_from("=QQQ", answer)
     return Backing(path, (device, inode), sysfs.number_of(block) if block else None)
 
 
 def _by_path(name: str, path: str, roots: Roots) -> Backing:
     try:
-        status = doubt.path_on_machine(path, roots).stat()
-    except (OSError, ValueError, doubt.Doubt):
-        raise doubt.Doubt(
+        status = path_on_machine(path, roots).stat()
+    except (OSError, ValueError, Doubt):
+        raise Doubt(
             f"cannot find out what {name} leads to: {printable(path)} is out of sight "
             "(run as root, outside containers)"
         ) from None
@@ -179,12 +258,12 @@ def exports(info: DeviceInfo, roots: Roots) -> list[str]:
     base = roots.sys / "kernel" / "config"
     mounts_of_init = sysfs.read_text(roots.proc / "1" / "mountinfo") or ""
     if not sysfs.names(base) and " - configfs " in mounts_of_init:  # we are in a container
-        base = doubt.path_on_machine(str(base), roots)
+        base = path_on_machine(str(base), roots)
     reasons = []
     for pattern, what in _EXPORTS:
         for place in sorted(base.glob(pattern)):
             path = sysfs.read_text(place) or ""
-            number = sysfs.block_number(str(doubt.path_on_machine(path, roots)))
+            number = sysfs.block_number(str(path_on_machine(path, roots)))
             if number is not None and rests_on(number, info, roots):
                 reasons.append(f"{what} serves it ({printable(str(place.parent))})")
     return reasons
@@ -194,14 +273,14 @@ def mounts(info: DeviceInfo, roots: Roots) -> list[str]:
     """Look at the mounts of every process, since namespaces and chroots differ."""
     unseen: list[str] = []
     texts: dict[str, None] = {}
-    for process in doubt.processes(roots):
+    for process in processes(roots):
         try:
             texts[(process / "mountinfo").read_text("utf-8", "surrogateescape")] = None
         except OSError as error:
-            if not doubt.has_ended(error):
+            if not has_ended(error):
                 unseen.append(process.name)
     if not texts:
-        raise doubt.Doubt("no process's mounts can be read (run as root)")
+        raise Doubt("no process's mounts can be read (run as root)")
     places: dict[str, None] = {}
     direct = False
     verdicts: dict[tuple[str, str], bool] = {}
@@ -237,12 +316,12 @@ def swaps(info: DeviceInfo, roots: Roots) -> list[str]:
     except FileNotFoundError:
         return []  # a kernel without swap
     except OSError as error:
-        raise doubt.Doubt(f"{roots.proc}/swaps cannot be read ({error.strerror})") from None
+        raise Doubt(f"{roots.proc}/swaps cannot be read ({error.strerror})") from None
     for line in lines:
         path = sysfs.unescape(line.split()[0]) if line.split() else ""
         number = _number_beneath(path.removesuffix(" (deleted)"), roots)
         if number is None:
-            raise doubt.Doubt(f"cannot find out where the swap area {printable(path)} is")
+            raise Doubt(f"cannot find out where the swap area {printable(path)} is")
         if rests_on(number, info, roots):
             return [f"it holds the swap area {printable(path)}"]
     return []
@@ -251,7 +330,7 @@ def swaps(info: DeviceInfo, roots: Roots) -> list[str]:
 def _number_beneath(path: str, roots: Roots) -> str | None:
     """Return the number of the device `path`, or of the device that the file `path` is on."""
     try:
-        status = doubt.path_on_machine(path, roots).stat()
+        status = path_on_machine(path, roots).stat()
     except (OSError, ValueError):
         directory = sysfs.directory_of_name(Path(path).name, roots)
         return None if directory is None else sysfs.read_text(directory / "dev")
@@ -279,15 +358,6 @@ class _Ways:
     chars: frozenset[str]
     file: tuple[int, int] | None
 
-    @classmethod
-    def to(cls, info: DeviceInfo, roots: Roots) -> "_Ways":
-        behind = backing(info, roots)
-        return cls(
-            info.number,
-            frozenset(_generic_nodes(info, roots)),
-            None if behind is None else behind.file,
-        )
-
     def lead_to(self, status: os.stat_result) -> bool:
         """Whether `status` is of one of them."""
         if stat.S_ISBLK(status.st_mode):
@@ -307,9 +377,13 @@ def writers(info: DeviceInfo, roots: Roots, own_fd: int | None) -> list[str]:
     are confined, and that counts against writing.
     Raises Doubt if it is unknown which file is behind a loop device.
     """
-    reasons, unseen, is_confined = _openers(_Ways.to(info, roots), roots, own_fd)
+    path = dict(_attached(roots)).get(info.name)
+    behind = None if path is None else _behind(info.name, path, roots)
+    chars = frozenset(_generic_nodes(info, roots))
+    ways = _Ways(info.number, chars, None if behind is None else behind.file)
+    reasons, unseen, is_confined = _openers(ways, roots, own_fd)
     if unseen and (os.geteuid() != 0 or is_confined):
-        remedy = f"in a container, {doubt.CONTAINER_NEEDS}" if is_confined else "run as root"
+        remedy = f"in a container, {CONTAINER_NEEDS}" if is_confined else "run as root"
         reasons.append(
             f"what {len(unseen)} processes, such as {unseen[0]}, have open cannot be read "
             f"({remedy})"
@@ -320,7 +394,7 @@ def writers(info: DeviceInfo, roots: Roots, own_fd: int | None) -> list[str]:
 def writers_of_own(fd: int) -> list[str]:
     """Look for processes that have heatsoak's own file `fd` open for writing, as far as we see."""
     found = os.fstat(fd)
-    with suppress(doubt.Doubt):  # nobody else's data is in it
+    with suppress(Doubt):  # nobody else's data is in it
         return _openers(_Ways("", frozenset(), (found.st_dev, found.st_ino)), Roots(), fd)[0]
     return []
 
@@ -358,19 +432,21 @@ def _openers_now(
     is_confined = False
     found: list[str] = []
     unseen: list[str] = []
-    own = (_own_pid(roots), str(own_fd))
-    for process in doubt.processes(roots):
+    own = (str(os.getpid()), str(own_fd))
+    with suppress(OSError):
+        own = ((roots.proc / "self").readlink().name, str(own_fd))
+    for process in processes(roots):
         try:
             descriptors = [entry.name for entry in (process / "fd").iterdir()]
         except OSError as error:
-            if not doubt.has_ended(error):
+            if not has_ended(error):
                 unseen.append(process.name)
             continue
         try:
             is_mapped = _maps(process, ways)
         except OSError as error:
             is_mapped = False
-            if not doubt.has_ended(error):
+            if not has_ended(error):
                 unseen.append(process.name)
                 # without CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE: proc_pid_map_files(5)
                 is_confined = is_confined or (error.errno == errno.EPERM and os.geteuid() == 0)
@@ -383,16 +459,9 @@ def _openers_now(
                     found.append(process.name)
                     break
             except OSError as error:
-                if not doubt.has_ended(error) and process.name not in unseen:
+                if not has_ended(error) and process.name not in unseen:
                     unseen.append(process.name)
     return found, unseen, is_confined
-
-
-def _own_pid(roots: Roots) -> str:
-    try:
-        return (roots.proc / "self").readlink().name
-    except OSError:
-        return str(os.getpid())
 
 
 def _writes_to(process: Path, descriptor: str, ways: _Ways, roots: Roots) -> bool:

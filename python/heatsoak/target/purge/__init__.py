@@ -10,11 +10,9 @@ import mmap
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from heatsoak import errors
 from heatsoak.protocol import PurgeMethod
-from heatsoak.sensor.nvme_admin import Ioctl
 from heatsoak.target.base import Batch, Note
 from heatsoak.target.guard import Claim
 from heatsoak.target.guard.look import spread
@@ -30,87 +28,26 @@ _PIECE_BYTES = 64 << 10
 _PIECES = 64
 
 
-@dataclass(frozen=True)
-class BlockDigest:
-    """What was read at one offset: a digest, and the byte that fills it, if it is only one."""
-
-    digest: bytes
-    filled_with: int | None
+#: What was read by offset in bytes: a digest, and the byte that fills it, if it is only one.
+Samples = dict[int, tuple[bytes, int | None]]
 
 
-@dataclass(frozen=True)
-class PurgeEvidence:
-    """What the samples show after a purge.
-
-    Attributes:
-        pieces: how many were read.
-        held_data: how many had data, other than one repeated byte, before.
-        kept: how many of these are unchanged.
-        zeros: how many read as zeros now.
-        ones: how many read as FFh now.
-    """
-
-    pieces: int
-    held_data: int
-    kept: int
-    zeros: int
-    ones: int
-
-    def describe(self) -> str:
-        """Return it as text."""
-        if self.kept:
-            return f"{self.kept} of {self.held_data} samples still read what they held"
-        if self.zeros == self.pieces:
-            now = "zeros"
-        elif self.ones == self.pieces:
-            now = "FFh"
-        else:
-            now = "neither what they held nor all zeros"
-        held = "" if self.held_data else ", as nothing else had been written there"
-        return f"{self.pieces} samples read {now}{held}"
-
-
-def take_samples(claim: Claim) -> dict[int, BlockDigest]:
-    """Read samples from the whole drive with direct I/O; keys are offsets in bytes.
-
-    Raises ToolError if it cannot be read.
-    """
-    try:
+def _take_samples(claim: Claim) -> Samples:
+    """Read samples from the whole drive with direct I/O; raises ToolError if it cannot be read."""
+    with errors.saying(f"{claim.path}: cannot be read"):
         fd = os.open(claim.fd_path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
-    except OSError as error:
-        raise errors.ToolError(f"{claim.path}: cannot be read: {error.strerror}") from error
+    found: Samples = {}
     try:
         with mmap.mmap(-1, _PIECE_BYTES) as memory:  # aligned, for direct I/O
-            return {
-                offset: _piece(fd, memory, offset, claim)
-                for offset in spread(claim.size_bytes, _PIECE_BYTES, _PIECES)
-            }
+            for offset in spread(claim.size_bytes, _PIECE_BYTES, _PIECES):
+                with errors.saying(f"{claim.path}: cannot be read at byte {offset}"):
+                    content = memory[: os.preadv(fd, [memory], offset)]
+                is_plain = content and content.count(content[0]) == len(content)
+                digest = hashlib.blake2b(content).digest()
+                found[offset] = digest, content[0] if is_plain else None
     finally:
         os.close(fd)
-
-
-def compare_samples(before: dict[int, BlockDigest], after: dict[int, BlockDigest]) -> PurgeEvidence:
-    """Compare the samples of one drive from before and after."""
-    held = [offset for offset, piece in before.items() if piece.filled_with is None]
-    return PurgeEvidence(
-        pieces=len(after),
-        held_data=len(held),
-        kept=sum(before[offset].digest == after[offset].digest for offset in held),
-        zeros=sum(piece.filled_with == 0x00 for piece in after.values()),
-        ones=sum(piece.filled_with == 0xFF for piece in after.values()),
-    )
-
-
-def _piece(fd: int, memory: mmap.mmap, offset: int, claim: Claim) -> BlockDigest:
-    try:
-        got = os.preadv(fd, [memory], offset)
-    except OSError as error:
-        raise errors.ToolError(
-            f"{claim.path}: cannot be read at byte {offset}: {error.strerror}"
-        ) from error
-    content = memory[:got]
-    filled_with = content[0] if content and content.count(content[0]) == got else None
-    return BlockDigest(hashlib.blake2b(content).digest(), filled_with)
+    return found
 
 
 # --- purging -------------------------------------------------------------------------------------
@@ -121,9 +58,7 @@ def _piece(fd: int, memory: mmap.mmap, offset: int, claim: Claim) -> BlockDigest
 _AUTO: tuple[PurgeMethod, ...] = ("format", "sanitize", "discard")
 
 
-def purge(
-    claim: Claim, method: PurgeMethod = "auto", ioctl: Ioctl | None = None
-) -> Iterator[Batch]:
+def purge(claim: Claim, method: PurgeMethod = "auto") -> Iterator[Batch]:
     """Purge the claimed drive, and read samples of it before and after.
 
     The last note says how it was done, with `method`, `duration_s` and the result of the samples in
@@ -132,9 +67,9 @@ def purge(
     if the drive does not support `method`, ToolError if it fails.
     """
     _check(claim)
-    before = take_samples(claim)
+    before = _take_samples(claim)
     declined: list[str] = []
-    for way in _chosen(claim, method, ioctl):
+    for way in _chosen(claim, method):
         start_s = time.monotonic()
         try:
             _check(claim)
@@ -146,13 +81,7 @@ def purge(
             continue
         duration_s = time.monotonic() - start_s
         _check(claim)
-        yield _result(
-            claim,
-            way,
-            said,
-            duration_s,
-            compare_samples(before, take_samples(claim)),
-        )
+        yield _result(claim, way, said, duration_s, before, _take_samples(claim))
         return
     yield Note(
         "warning",
@@ -161,10 +90,10 @@ def purge(
     )
 
 
-def require(claim: Claim, method: PurgeMethod, ioctl: Ioctl | None = None) -> None:
+def require(claim: Claim, method: PurgeMethod) -> None:
     """Raise UsageError if the claimed drive does not support `method`; changes nothing."""
     _check(claim)
-    _chosen(claim, method, ioctl)
+    _chosen(claim, method)
 
 
 def _check(claim: Claim) -> None:
@@ -173,9 +102,10 @@ def _check(claim: Claim) -> None:
     claim.recheck()
 
 
-def _chosen(claim: Claim, method: PurgeMethod, ioctl: Ioctl | None) -> list[Way]:
+def _chosen(claim: Claim, method: PurgeMethod) -> list[Way]:
     """Return the methods to try, in order."""
-    ways = _ways(claim, ioctl)
+    every = (discard(claim), *nvme.ways(claim), ata.way(claim))
+    ways = {way.method: way for way in every}
     if method == "auto":
         return [ways[name] for name in _AUTO if ways[name].why_not is None] or [ways["discard"]]
     if (why_not := ways[method].why_not) is not None:
@@ -187,21 +117,27 @@ def _chosen(claim: Claim, method: PurgeMethod, ioctl: Ioctl | None) -> list[Way]
     return [ways[method]]
 
 
-def _ways(claim: Claim, ioctl: Ioctl | None) -> dict[PurgeMethod, Way]:
-    every = (discard(claim), *nvme.ways(claim, ioctl), ata.way(claim))
-    return {way.method: way for way in every}
-
-
-def _result(claim: Claim, way: Way, said: str, duration_s: float, found: PurgeEvidence) -> Note:
+def _result(
+    claim: Claim, way: Way, said: str, duration_s: float, before: Samples, after: Samples
+) -> Note:
+    """Return the note on a purge: what the samples held before, and what they read now."""
+    held = [offset for offset, (_, filled_with) in before.items() if filled_with is None]
+    kept = sum(before[offset] == after[offset] for offset in held)
+    filled_with = [each for _, each in after.values()]
     data = {
         "method": way.method,
         "duration_s": round(duration_s, 3),
-        "samples": found.pieces,
-        "samples_held_data": found.held_data,
-        "samples_kept": found.kept,
-        "samples_zeros": found.zeros,
+        "samples": len(after),
+        "samples_held_data": len(held),
+        "samples_kept": kept,
+        "samples_zeros": filled_with.count(0x00),
     }
-    if found.kept:
-        text = f"{claim.path}: {said}, but {found.describe()}: it was not purged, or not completely"
+    if kept:
+        unchanged = f"{kept} of {len(held)} samples still read what they held"
+        text = f"{claim.path}: {said}, but {unchanged}: it was not purged, or not completely"
         return Note("warning", text, data)
-    return Note("info", f"{claim.path}: {said}; {found.describe()}", data)
+    now = "neither what they held nor all zeros"
+    for filler, name in ((0x00, "zeros"), (0xFF, "FFh")):
+        now = name if filled_with.count(filler) == len(after) else now
+    unsure = "" if held else ", as nothing else had been written there"
+    return Note("info", f"{claim.path}: {said}; {len(after)} samples read {now}{unsure}", data)

@@ -8,9 +8,10 @@ import struct
 import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
-from heatsoak import words
-from heatsoak.errors import HeatsoakError, ToolError
+from heatsoak import errors, words
 from heatsoak.protocol import PurgeMethod
 from heatsoak.sensor import nvme_admin, sysfs
 from heatsoak.sensor.base import Roots
@@ -55,18 +56,24 @@ class Namespace:
         return not self.others and not self.has_hidden
 
 
-def look(fd: int, ioctl: nvme_admin.Ioctl | None = None) -> Namespace:
+def look(fd: int) -> Namespace:
     """Return the namespace behind a descriptor; raises OSError, ToolError."""
-    nsid = (ioctl or nvme_admin.kernel_ioctl())(fd, _GET_NSID, bytearray(4))
+    nsid = nvme_admin.kernel_ioctl()(fd, _GET_NSID, bytearray(4))
     if nsid <= 0:
-        raise ToolError("the kernel does not say which namespace it is")
-    controller = _identify(fd, _CONTROLLER, 0, ioctl)
-    page = _identify(fd, _NAMESPACE, nsid, ioctl)
+        raise errors.ToolError("the kernel does not say which namespace it is")
+
+    def identify(structure: int, of: int = 0) -> bytes:
+        length = nvme_admin.IDENTIFY_SIZE
+        return nvme_admin.submit(fd, nvme_admin.IDENTIFY, nsid=of, length=length, cdw10=structure)[
+            0
+        ]
+
+    controller, page = identify(_CONTROLLER), identify(_NAMESPACE, nsid)
     (admin_commands,) = struct.unpack_from("<H", controller, 256)  # OACS
     format_attributes = controller[524]  # FNA
     (sanitize,) = struct.unpack_from("<I", controller, 328)  # SANICAP
     manages = bool(admin_commands & 1 << 3)
-    listing = _identify(fd, _ALLOCATED_LIST if manages else _ACTIVE_LIST, 0, ioctl)
+    listing = identify(_ALLOCATED_LIST if manages else _ACTIVE_LIST)
     listed = [number for number in struct.unpack(f"<{_LISTED}I", listing) if number]
     shared = controller[76] & 0b11  # CMIC: several ports, several controllers
     return Namespace(
@@ -79,17 +86,6 @@ def look(fd: int, ioctl: nvme_admin.Ioctl | None = None) -> Namespace:
         layout=_layout(page),
         blocks=struct.unpack_from("<Q", page, 0)[0],
     )
-
-
-def _identify(fd: int, structure: int, nsid: int, ioctl: nvme_admin.Ioctl | None) -> bytes:
-    return nvme_admin.submit(
-        fd,
-        nvme_admin.IDENTIFY,
-        nsid=nsid,
-        length=nvme_admin.IDENTIFY_SIZE,
-        cdw10=structure,
-        ioctl=ioctl,
-    )[0]
 
 
 def _layout(page: bytes) -> int:
@@ -106,27 +102,27 @@ def _layout(page: bytes) -> int:
 
 
 #: Purges the namespace of a claimed drive.
-_Run = Callable[[Claim, Namespace, nvme_admin.Ioctl | None], Generator[base.Batch, None, str]]
+_Run = Callable[[Claim, Namespace], Generator[base.Batch, None, str]]
 
 
-def ways(claim: Claim, ioctl: nvme_admin.Ioctl | None = None) -> list[Way]:
+def ways(claim: Claim) -> list[Way]:
     """Return the purges by format and by sanitize."""
     unknown = None
     if claim.info.transport != "nvme":
         unknown = f"it only works on NVMe drives, but this is on {claim.info.transport}"
     else:
         try:
-            before = look(claim.fd, ioctl)
-        except (OSError, HeatsoakError) as error:
+            before = look(claim.fd)
+        except (OSError, errors.HeatsoakError) as error:
             unknown = f"the drive's features cannot be read ({error})"
 
     def way(method: PurgeMethod, why_not: Callable[[Namespace], str | None], run: _Run) -> Way:
         def checked(claim: Claim) -> Generator[base.Batch, None, str]:
             claim.recheck()
-            now = look(claim.fd, ioctl)
+            now = look(claim.fd)
             if (reason := why_not(now)) is not None:
                 raise NotTakenError(reason)
-            return (yield from run(claim, now, ioctl))
+            return (yield from run(claim, now))
 
         return Way(method, why_not(before) if unknown is None else unknown, checked)
 
@@ -142,6 +138,16 @@ def _others(namespace: Namespace) -> str:
         return "may be others"
     numbers = words.listed([str(number) for number in namespace.others])
     return f"{'is namespace' if len(namespace.others) == 1 else 'are namespaces'} {numbers} as well"
+
+
+def _send(claim: Claim, what: str, opcode: int, **fields: Any) -> None:
+    """Send a command that erases; raises NotTakenError if the drive rejects it, else ToolError."""
+    claim.recheck()
+    with errors.saying(f"{claim.path}: the {what} failed"):
+        try:
+            nvme_admin.submit(claim.fd, opcode, **fields)
+        except nvme_admin.NvmeStatusError as error:
+            raise NotTakenError(f"the drive rejected the {what} ({error})") from error
 
 
 # --- format --------------------------------------------------------------------------------------
@@ -161,35 +167,19 @@ def _why_not_formatted(namespace: Namespace) -> str | None:
     return None
 
 
-def _format(
-    claim: Claim, now: Namespace, ioctl: nvme_admin.Ioctl | None
-) -> Generator[base.Batch, None, str]:
+def _format(claim: Claim, now: Namespace) -> Generator[base.Batch, None, str]:
     yield base.Note(
         "info",
         f"{claim.path}: is being formatted, which cannot be stopped: Ctrl-C waits until it "
         "has finished; after a power cut, its contents are undefined until it is purged again",
     )
 
-    def command() -> None:
-        claim.recheck()
-        nvme_admin.submit(
-            claim.fd,
-            _FORMAT,
-            nsid=now.nsid,
-            cdw10=now.layout | _ERASE_USER_DATA,
-            timeout_ms=_TIMEOUT_MS,
-            ioctl=ioctl,
-        )
-
-    try:
-        yield from base.waiting_for(command)
-    except nvme_admin.NvmeStatusError as error:
-        raise NotTakenError(f"the drive rejected the format ({error})") from error
-    except OSError as error:
-        raise ToolError(f"{claim.path}: formatting failed: {error.strerror}") from error
-    after = look(claim.fd, ioctl)
+    layout = now.layout | _ERASE_USER_DATA
+    send = partial(_send, claim, "format", _FORMAT)
+    yield from base.waiting_for(lambda: send(nsid=now.nsid, cdw10=layout, timeout_ms=_TIMEOUT_MS))
+    after = look(claim.fd)
     if (after.layout, after.blocks) != (now.layout, now.blocks):
-        raise ToolError(
+        raise errors.ToolError(
             f"{claim.path}: has {after.blocks} blocks of format {after.layout:#x} after it was "
             f"formatted, but had {now.blocks} of {now.layout:#x} before"
         )
@@ -241,9 +231,7 @@ def parse(page: bytes) -> State:
     )
 
 
-def sanitizing(
-    info: DeviceInfo, roots: Roots, ioctl: nvme_admin.Ioctl | None = None
-) -> float | None:
+def sanitizing(info: DeviceInfo, roots: Roots) -> float | None:
     """Return the progress of a sanitize running on a drive in percent, None if none is running.
 
     Only reads, and only from drives that support sanitize.
@@ -257,7 +245,7 @@ def sanitizing(
             admin.close()
 
     disk = sysfs.directory_of_name(info.name, roots)
-    state = None if disk is None else nvme_admin.first_that_answers(disk, roots, ioctl, ask)
+    state = None if disk is None else nvme_admin.first_that_answers(disk, roots, None, ask)
     return state.done_pct if state is not None and state.is_running else None
 
 
@@ -270,55 +258,36 @@ def _why_not_sanitized(namespace: Namespace) -> str | None:
     return None
 
 
-def _sanitize(
-    claim: Claim, now: Namespace, ioctl: nvme_admin.Ioctl | None
-) -> Generator[base.Batch, None, str]:
+def _sanitize(claim: Claim, now: Namespace) -> Generator[base.Batch, None, str]:
     assert now.sanitize_action is not None
     action = _ACTIONS[now.sanitize_action]
-    estimate_s = _state(claim, ioctl).block_erase_s if now.sanitize_action == 2 else None
+    estimate_s = _state(claim).block_erase_s if now.sanitize_action == 2 else None
     about = "" if estimate_s is None else f", by its own estimate {words.duration_text(estimate_s)}"
     yield base.Note(
         "info",
         f"{claim.path}: is being sanitized ({action}{about}); this continues even after Ctrl-C "
         "or a power cut, and the next run waits for it",
     )
-    claim.recheck()
-    try:
-        nvme_admin.submit(
-            claim.fd, _SANITIZE, cdw10=now.sanitize_action | _MAY_LEAVE_FAILURE, ioctl=ioctl
-        )
-    except nvme_admin.NvmeStatusError as error:
-        raise NotTakenError(f"the drive rejected the sanitize ({error})") from error
-    except OSError as error:
-        raise ToolError(f"{claim.path}: sanitizing failed: {error.strerror}") from error
-    state = yield from _wait(claim, ioctl)
+    _send(claim, "sanitize", _SANITIZE, cdw10=now.sanitize_action | _MAY_LEAVE_FAILURE)
+    reported_s = time.monotonic()
+    while (state := _state(claim)).is_running:
+        yield from base.resting(_POLL_S)
+        if time.monotonic() - reported_s >= _REPORT_S:
+            reported_s = time.monotonic()
+            yield base.Note("info", f"{claim.path}: {words.percent_text(state.done_pct)} sanitized")
     if state.status == _FAILED:
-        raise ToolError(
+        raise errors.ToolError(
             f"{claim.path}: the drive reports that its sanitize failed; until one succeeds it may "
             "refuse all I/O: nvme sanitize --sanact=exit-failure on its controller ends that"
         )
     if state.status not in _ENDED_WELL:
-        raise ToolError(
+        raise errors.ToolError(
             f"{claim.path}: accepted the sanitize, but reports that it never did one "
             f"(status {state.status})"
         )
     return f"it was sanitized ({action})"
 
 
-def _wait(claim: Claim, ioctl: nvme_admin.Ioctl | None) -> Generator[base.Batch, None, State]:
-    reported_s = time.monotonic()
-    while (state := _state(claim, ioctl)).is_running:
-        yield from base.resting(_POLL_S)
-        if time.monotonic() - reported_s >= _REPORT_S:
-            reported_s = time.monotonic()
-            yield base.Note("info", f"{claim.path}: {words.percent_text(state.done_pct)} sanitized")
-    return state
-
-
-def _state(claim: Claim, ioctl: nvme_admin.Ioctl | None) -> State:
-    try:
-        return parse(nvme_admin.log_page(claim.fd, _LOG, _LOG_SIZE, ioctl))
-    except OSError as error:
-        raise ToolError(
-            f"{claim.path}: the progress of its sanitize cannot be read: {error}"
-        ) from error
+def _state(claim: Claim) -> State:
+    with errors.saying(f"{claim.path}: the progress of its sanitize cannot be read"):
+        return parse(nvme_admin.log_page(claim.fd, _LOG, _LOG_SIZE))
