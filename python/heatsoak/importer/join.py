@@ -9,7 +9,7 @@ beside it saw the course of each. There the series leads, in the benchmark's ste
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +18,9 @@ import polars as pl
 from heatsoak import words
 from heatsoak.importer.block_devices import OTHER_DRIVES
 from heatsoak.importer.frames import rated
-from heatsoak.importer.log import Log, Remark, nothing_to_shift
+from heatsoak.importer.log import Alignment, Log, Remark, nothing_to_shift
 from heatsoak.importer.stretches import rates, without_ragged_edges
+from heatsoak.importer.whose import APART, MARGIN_S, NAMELESS, placed
 from heatsoak.recording import grid, schema_of
 
 _LOADED = ("bw_mb_s", "iops", "lat_us", "lat_p50_us", "lat_p99_us", "lat_p999_us", "lat_max_us")
@@ -38,16 +39,10 @@ _NEARLY_AS_FINE = 1.5
 _KINDS = {"_mb_s": "MB/s", "iops": "IOPS", "_us": "latencies", "": "queue and load of CPU or drive"}
 #: What the logger saw of a step, as a share of what the benchmark counted.
 _MIN_SEEN, _MAX_SEEN = 0.5, 2.0
+#: What tells whose a log is.
+_NAMED = "name its file after it, as in nvme0-heat.csv, or choose one drive with --device"
 #: A step is seen by at least as many of the logger's samples.
 _MIN_SAMPLES = 3
-
-
-@dataclass(frozen=True)
-class Alignment:
-    """Seconds to add to the other log's times, and how that is known."""
-
-    shift_s: float
-    how: str
 
 
 def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
@@ -69,38 +64,25 @@ def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
     aligns = (leaders and others) or (_summaries(separate) and _loggers(separate))
     if shift_s is not None and not aligns:
         raise nothing_to_shift(shift_s, "nothing here is laid beside another log")
-    joined = list(leaders)
-    apart: list[Log] = []
-    for other in others:
-        found = False
-        obstacles: dict[str, list[int]] = {}
-        for index, leader in enumerate(leaders):
-            if _are_two_drives(leader, other):
-                continue
-            alignment = alignment_of(leader, other, shift_s)
-            if isinstance(alignment, Alignment):
-                joined[index] = _beside(joined[index], leader, other, alignment)
-                found = True
-            else:
-                obstacles.setdefault(alignment, []).append(index)
-        if found:
+    joined, apart = list(leaders), []
+    aligned = [[alignment_of(leader, log, shift_s) for leader in leaders] for log in others]
+    for place in placed(leaders, others, aligned):
+        log = place.log
+        for index, (taken, alignment) in place.beside.items():
+            joined[index] = _beside(joined[index], leaders[index], taken, alignment)
+        for index, why in place.neighbours.items():
+            joined[index] = joined[index].with_remarks(Remark(why))
+        if place.beside or place.neighbours:
             continue
-        for obstacle, indices in obstacles.items():
-            remark = _kept_apart(other, [leaders[index] for index in indices], obstacle)
-            other = other.with_remarks(remark)
-            if other.has_temperatures and not obstacle.endswith(APART):
+        for obstacle, indices in place.obstacles.items():
+            remark = _kept_apart(log, [leaders[index] for index in indices], obstacle)
+            log = log.with_remarks(remark)
+            if log.has_temperatures and not obstacle.endswith(APART):
                 # its own may be among them
                 for index in indices:
                     joined[index] = joined[index].with_remarks(remark)
-        apart.append(other)
+        apart.append(log)
     return joined + apart
-
-
-def _are_two_drives(one: Log, other: Log) -> bool:
-    """Whether they say so: by their serials, or any name that one file has for each drive."""
-    keys = ("serial", "path", "model") if one.source == other.source else ("serial",)
-    named = [(one.drive.get(key), other.drive.get(key)) for key in keys]
-    return any(a and b and a != b for a, b in named)
 
 
 def _with_names(log: Log) -> Log:
@@ -120,7 +102,8 @@ def _with_names(log: Log) -> Log:
 def _kept_apart(log: Log, leaders: Sequence[Log], obstacle: str) -> Remark:
     others = source_name(leaders[0]) + (f" and {len(leaders) - 1} more" if leaders[1:] else "")
     text = f"{source_name(log)} was kept apart from {others}: {obstacle}"
-    return Remark(f"{text} (--shift SECONDS puts them together)", True, ("temperature",))
+    way_out = _NAMED if obstacle == NAMELESS else "--shift SECONDS puts them together"
+    return Remark(f"{text} ({way_out})", True, ("temperature",))
 
 
 # --- which logs lead -----------------------------------------------------------------------------
@@ -345,11 +328,6 @@ def with_steps(values: pl.DataFrame, samples: pl.DataFrame) -> pl.DataFrame:
 
 
 # --- clocks: how far one log's time must be shifted to agree with another's ----------------------
-
-#: Logs that are farther apart than this do not overlap.
-MARGIN_S = 120.0
-#: What is said of them then.
-APART = "they do not overlap in time"
 
 
 def alignment_of(leader: Log, other: Log, shift_s: float | None) -> Alignment | str:
