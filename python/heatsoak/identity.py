@@ -56,7 +56,7 @@ def node_of(path: object) -> Node | None:
 
 
 def node_in(text: str) -> Node | None:
-    """Return the only drive that a file's name or a heading names; None for none and for several."""
+    """Return the only drive that a file's name or a heading names; None for none, or several."""
     found = {_node(match, "") for match in _NODE_IN_NAME.finditer(text.lower().replace("_", " "))}
     return found.pop() if len(found) == 1 else None
 
@@ -69,7 +69,7 @@ def _node(match: re.Match[str], host: str) -> Node:
 
 
 def serial_of(text: object) -> str | None:
-    """Return a serial or world-wide name; None for what is obviously none, as where it is hidden."""
+    """Return a serial or world-wide name; None for what is none, as where it is hidden."""
     serial = str(text or "").strip("\0 \t\r\n")
     is_none = serial.lower() in _UNNUMBERED or len(set(serial) - set(" -_.")) < 2
     return None if is_none or not serial.isprintable() else serial

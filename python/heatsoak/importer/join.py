@@ -20,7 +20,7 @@ from heatsoak.importer.block_devices import OTHER_DRIVES
 from heatsoak.importer.frames import rated
 from heatsoak.importer.log import Alignment, Log, Remark, nothing_to_shift
 from heatsoak.importer.stretches import rates, without_ragged_edges
-from heatsoak.importer.whose import APART, MARGIN_S, NAMELESS, placed
+from heatsoak.importer.whose import APART, MARGIN_S, NAMELESS, in_courses, placed
 from heatsoak.recording import grid, schema_of
 
 _LOADED = ("bw_mb_s", "iops", "lat_us", "lat_p50_us", "lat_p99_us", "lat_p999_us", "lat_max_us")
@@ -56,7 +56,7 @@ def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
     from heatsoak.importer.formats.results import join_results
 
     logs = [_with_names(log) for log in logs] if len({log.source for log in logs}) > 1 else logs
-    separate = join_results(join_fio(list(logs)))
+    separate = join_results(join_fio(in_courses(logs)))
     logs = _with_summaries(separate, shift_s)
     leaders = _leaders(logs)
     leading = {id(leader) for leader in leaders}

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsoak.identity import node_of
 from heatsoak.importer import frames, runs
 from heatsoak.importer.log import Log, Remark
 from heatsoak.importer.readings import COUNTED, Reading, Readings, TemperatureHistory, ToldDrive
@@ -38,6 +39,7 @@ def logs_of_readings(readings: Readings) -> list[Log]:
     if not taken:
         raise readings.source.error("holds no reading of a drive's temperature or counters")
     readings.ascribe(taken[-1].device)
+    readings.name_all()
     if len(taken) > 1 and not taken[0].stamp and (readings.stamp or taken[1].stamp):
         # the script told the time behind each reading, not before it
         for here, following in pairwise(taken):
@@ -53,7 +55,8 @@ def logs_of_readings(readings: Readings) -> list[Log]:
     for reading in taken:
         by_device.setdefault(reading.device, []).append(reading)
     names = list(by_device)
-    if names != [""]:
+    # one drive that has another kind of name may still be the one that is asked for
+    if len(names) > 1 or node_of(names[0]) is not None:
         names = wanted_drives(readings.source, readings.options, names)
     logs: list[Log] = []
     parts = _parts_of(readings.drives)

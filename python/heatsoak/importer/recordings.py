@@ -381,7 +381,7 @@ def possible(log: Log, mapping: Mapping[str, str]) -> Log:
 
 
 def carried_by(log: Log) -> tuple[float, str]:
-    """Return what a drive such as the log names moves at most in one direction, and why, in words."""
+    """Return what a drive such as the log names moves at most in one direction, and why."""
     texts = "\n".join(map(str, (*log.drive.values(), *log.conditions.values())))
     return next((most, what) for kind, most, what in _CEILINGS_MB_S if kind.search(texts))
 

@@ -16,10 +16,11 @@ import polars as pl
 from heatsoak import words
 from heatsoak.identity import DriveIdentity, Sameness, node_in
 from heatsoak.importer import frames
-from heatsoak.importer.log import Alignment, Log
+from heatsoak.importer.log import Alignment, Log, Remark
 from heatsoak.importer.recordings import carried_by
-from heatsoak.recording import grid
+from heatsoak.recording import grid, schema_of
 from heatsoak.recording.columns import TEMPERATURES, Owner, column_of, is_of_drive
+from heatsoak.recording.meta import LONGEST_S
 
 #: Logs that are farther apart than this do not overlap.
 MARGIN_S = 120.0
@@ -163,6 +164,52 @@ def _told(log: Log) -> str:
         return "a neighbour, and no evidence"
     ends = float(np.nanmin(values)), float(np.nanmax(values))
     return f"a neighbour at {words.temps_text(ends)}, and no evidence"
+
+
+# --- a drive that is seen again ---
+
+
+def in_courses(logs: Sequence[Log]) -> list[Log]:
+    """Return the logs, a drive's single readings in files of their own as one course of it."""
+    found: list[Log] = []
+    for log in logs:
+        number = next((n for n, known in enumerate(found) if _goes_on(known, log)), None)
+        if number is None:
+            found.append(log)
+        else:
+            found[number] = _course(found[number], log)
+    return found
+
+
+def _goes_on(known: Log, log: Log) -> bool:
+    """Whether both are readings of one drive by its own number, and one is a single one."""
+    alike = {(one.format, one.clock, one.label) for one in (known, log)}
+    if len(alike) > 1 or known.clock == "none" or min(known.samples.height, log.samples.height) > 1:
+        return False
+    if any(one.has_rates or not tells_of_drive(one) for one in (known, log)):
+        return False
+    drives = _identities([known])[0], _identities([log])[0]
+    apart_s = abs((log.start_unix_s or 0.0) - (known.start_unix_s or 0.0))
+    is_numbered = drives[0].serial is not None and drives[0].serial == drives[1].serial
+    return is_numbered and drives[0].compared(drives[1]) == "same" and 0 < apart_s < LONGEST_S / 2
+
+
+def _course(known: Log, log: Log) -> Log:
+    """Two logs of one drive as one, whatever their order."""
+    first, last = sorted((known, log), key=lambda one: one.start_unix_s or 0.0)
+    apart_s = (last.start_unix_s or 0.0) - (first.start_unix_s or 0.0)
+    later = last.samples.with_columns(pl.col("t_s") + apart_s)
+    samples = pl.concat([first.samples, later], how="diagonal").sort("t_s", maintain_order=True)
+    name = Path(last.source).name
+    text = f"{name}: readings of the same drive as in {Path(first.source).name}, by its serial"
+    return replace(
+        last,
+        source=first.source,
+        samples=samples.select(*schema_of(samples.columns)),
+        start_unix_s=first.start_unix_s,
+        drive={**first.drive, **last.drive},
+        remarks=(*first.remarks, *last.remarks, Remark(text)),
+    )
 
 
 # --- of one drive or another ---------------------------------------------------------------------
