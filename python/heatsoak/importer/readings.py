@@ -328,7 +328,7 @@ class Readings:
     # --- times ---
 
     def line(self, text: str) -> None:
-        """Take a line of something else: it may name a drive, tell the time, or `watch`'s interval."""
+        """Take a line of something else: it may tell a drive, the time, or `watch`'s interval."""
         if heading := heading_of(text):
             self.end()
             # a list of drives is above all of them

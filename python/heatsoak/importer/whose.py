@@ -223,17 +223,24 @@ def _compared(
     aligned: Sequence[Sequence[Alignment | str]],
 ) -> list[list[_Whose]]:
     """Whose each of `others` is, for each leader."""
-    found = []
-    for log, identity, how in zip(others, told, aligned, strict=True):
-        of_log = [
+    found = [
+        [
             _whose(leader, drive, log, identity, alignment)
             for leader, drive, alignment in zip(leaders, drives, how, strict=True)
         ]
+        for log, identity, how in zip(others, told, aligned, strict=True)
+    ]
+    # members of an array move the same: what their counters say does not tell them apart
+    for of_log in found:
         same = [number for number, one in enumerate(of_log) if one.sameness == "same"]
         if _are_several([drives[number] for number in same]):
-            # members of an array move the same
-            of_log = [_Whose("open") if one.sameness == "same" else one for one in of_log]
-        found.append(of_log)
+            of_log[:] = [_Whose("open") if one.sameness == "same" else one for one in of_log]
+    for number in range(len(leaders)):
+        same = [row for row, of_log in enumerate(found) if of_log[number].sameness == "same"]
+        if _are_several([told[row] for row in same]):
+            for row in same:
+                is_named = not found[row][number].why
+                found[row][number] = _Whose("same" if is_named else "open")
     return found
 
 

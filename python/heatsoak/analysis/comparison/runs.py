@@ -11,7 +11,7 @@ from heatsoak.analysis.names import DRIVE
 from heatsoak.analysis.view import RecordingView, StepView
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol import REPETITIONS, Label
-from heatsoak.recording import Recording
+from heatsoak.recording import Recording, without_copies
 from heatsoak.words import listed
 
 #: What recordings can be grouped by, besides their conditions.
@@ -99,11 +99,10 @@ def group_runs(
     """
     once: dict[object, tuple[RecordingView, RecordingFindings]] = {}
     for judged in zip(opened, found, strict=True):
-        once.setdefault(_identity(judged[0].recording), judged)
-    given = [one.recording for one, _ in once.values()]
+        once.setdefault(judged[0].recording.run, judged)
+    given, notes = without_copies([view.recording for view in opened])
     if not given:
         raise UsageError("nothing to compare: name recordings, or directories of them")
-    notes = [] if len(given) == len(opened) else ["a recording that was given twice counts once"]
     group_of = {id(recording): _group(recording, by) for recording in given}
     if by == FILE:
         group_of = _files(given)
@@ -121,9 +120,7 @@ def group_runs(
     # a condition that only one recording states is a difference too
     keys = list(dict.fromkeys(key for labels in others for key in labels))
     runs = [
-        GroupedRun(
-            *once[_identity(recording)], number, group, {key: labels.get(key) for key in keys}
-        )
+        GroupedRun(*once[recording.run], number, group, {key: labels.get(key) for key in keys})
         for number, (recording, labels) in enumerate(zip(known, others, strict=True))
         if (group := group_of[id(recording)]) is not None
     ]
@@ -167,10 +164,6 @@ def _with_aliases(runs: list[GroupedRun]) -> list[GroupedRun]:
     if len(names) < 2 or any(len(r.recording.meta.protocol.workload_steps) > 1 for r in logged):
         return runs
     return [replace(run, alias=_LOAD) if run in logged else run for run in runs]
-
-
-def _identity(recording: Recording) -> Any:
-    return recording.path.resolve() if type(recording) is Recording else id(recording)
 
 
 def _group(recording: Recording, by: str) -> Label | None:
