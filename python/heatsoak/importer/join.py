@@ -20,7 +20,7 @@ from heatsoak.importer.block_devices import OTHER_DRIVES
 from heatsoak.importer.frames import rated
 from heatsoak.importer.log import Alignment, Log, Remark, nothing_to_shift
 from heatsoak.importer.stretches import rates, without_ragged_edges
-from heatsoak.importer.whose import APART, MARGIN_S, NAMELESS, in_courses, placed
+from heatsoak.importer.whose import APART, MARGIN_S, NAMELESS, are_two_drives, in_courses, placed
 from heatsoak.recording import grid, schema_of
 
 _LOADED = ("bw_mb_s", "iops", "lat_us", "lat_p50_us", "lat_p99_us", "lat_p999_us", "lat_max_us")
@@ -303,7 +303,7 @@ def _saw_device(joined: Log, leader: Log, other: Log, alignment: Alignment) -> b
         return False
     if not set(_DEVICE_RATES.values()).isdisjoint(joined.samples.columns):
         return False
-    if leader.drive.get("path", path := other.drive.get("path")) != path:
+    if are_two_drives(leader, other):
         return False
     t_s = pl.col("t_s") + alignment.shift_s
     seen = rated(other.samples.filter(t_s.is_between(0.0, leader.end_s)))

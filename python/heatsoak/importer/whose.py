@@ -133,6 +133,11 @@ def _identities(logs: Sequence[Log]) -> list[DriveIdentity]:
     return found
 
 
+def are_two_drives(one: Log, other: Log) -> bool:
+    """Return whether two logs say that they are of different drives."""
+    return _are_several([*_identities([one]), *_identities([other])])
+
+
 def _are_several(drives: Sequence[DriveIdentity]) -> bool:
     return any(one.compared(other) == "another" for one, other in combinations(drives, 2))
 

@@ -10,6 +10,7 @@ from heatsoak.analysis.findings import RecordingFindings, StepFindings
 from heatsoak.analysis.names import DRIVE
 from heatsoak.analysis.view import RecordingView, StepView
 from heatsoak.errors import UsageError, suggestion
+from heatsoak.identity import numbered
 from heatsoak.protocol import REPETITIONS, Label
 from heatsoak.recording import Recording, without_copies
 from heatsoak.words import listed
@@ -116,7 +117,12 @@ def group_runs(
     left_out = [recording.path_text for recording in given if recording not in known]
     if left_out:
         notes.append(f"left out, without a condition '{by}': {listed(left_out, 3)}")
-    others = [_others(recording, by) for recording in known]
+    # a drive may be called by other words in another recording of it
+    drives: dict[int, str] = {}
+    others = [
+        _others(recording, by, drives.setdefault(number, drive_label(recording.meta.drive)))
+        for number, recording in zip(numbered([r.identity for r in known]), known, strict=True)
+    ]
     # a condition that only one recording states is a difference too
     keys = list(dict.fromkeys(key for labels in others for key in labels))
     runs = [
@@ -186,7 +192,7 @@ def _files(recordings: Sequence[Recording]) -> dict[int, Label | None]:
     }
 
 
-def _others(recording: Recording, by: str) -> dict[str, Label | None]:
+def _others(recording: Recording, by: str, drive: str) -> dict[str, Label | None]:
     """What a recording must share with another to be paired with it."""
     meta = recording.meta
     others: dict[str, Label | None] = {
@@ -195,7 +201,7 @@ def _others(recording: Recording, by: str) -> dict[str, Label | None]:
         if by != FILE and key != by and key not in REPETITIONS
     }
     if by not in (DRIVE, MODEL):
-        others[DRIVE] = drive_label(meta.drive)
+        others[DRIVE] = drive
     if by != PROTOCOL:
         others[PROTOCOL] = meta.protocol.name
     return others

@@ -19,10 +19,10 @@ from heatsoak.analysis.view import RecordingView
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.history.index import recordings_below, summaries_of
 from heatsoak.importer import divided
-from heatsoak.output import Progress, printable
+from heatsoak.output import Progress, announce, printable
 from heatsoak.protocol import REPETITIONS, Label, kind_of_condition, label_text
 from heatsoak.rack import state
-from heatsoak.recording import Recording
+from heatsoak.recording import Recording, without_copies
 from heatsoak.words import listed, plain
 
 HOST = "host"
@@ -186,13 +186,19 @@ def read_results(
         for name, path in recordings_below(directory)
         if not any(part.startswith(".") for part in Path(name).parts)  # not collected as a whole
     ]
+    runs: list[Recording] = []
     rack = Results(run=next((one.run for one in listed.values() if one), None))
     known: set[tuple[Path, str]] = set()
     for number, (directory, name, path) in enumerate(found):
         progress(number / len(found), f"judging {name}")
         told = _told_of(name, listed[directory])
         try:
-            rack.tests.append(_tested(path, told))
+            recording = Recording.open(path)
+            runs, copies = without_copies([*runs, recording])
+            if not copies:
+                rack.tests.append(_tested(recording, told))
+            for text in copies:
+                announce(text)
         except UsageError as error:
             on_damaged(error)
             host, on, labels = (told.host, told.on, told.labels) if told else (None, name, {})
@@ -244,8 +250,7 @@ def _without(
     )
 
 
-def _tested(path: Path, test: state.Row | None) -> Tested:
-    recording = Recording.open(path)
+def _tested(recording: Recording, test: state.Row | None) -> Tested:
     recording.require_loadable()
     recording = divided(recording)
     meta = recording.meta
