@@ -170,8 +170,10 @@ class DriveIdentity:
                 return True
         if self.machine != other.machine or None in (self.name, other.name):
             return None
+        if self.name == other.name:
+            return True
         if self.node is None or other.node is None:
-            return True if self.name == other.name else None
+            return None
         if len({self.node.host, other.node.host} - {""}) > 1:
             return False
         if self.node.kind != other.node.kind:

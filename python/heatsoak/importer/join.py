@@ -20,7 +20,15 @@ from heatsoak.importer.block_devices import OTHER_DRIVES
 from heatsoak.importer.frames import rated
 from heatsoak.importer.log import Alignment, Log, Remark, nothing_to_shift
 from heatsoak.importer.stretches import rates, without_ragged_edges
-from heatsoak.importer.whose import APART, MARGIN_S, NAMELESS, are_two_drives, in_courses, placed
+from heatsoak.importer.whose import (
+    APART,
+    MARGIN_S,
+    NAMELESS,
+    are_two_drives,
+    in_courses,
+    placed,
+    source_name,
+)
 from heatsoak.recording import grid, schema_of
 
 _LOADED = ("bw_mb_s", "iops", "lat_us", "lat_p50_us", "lat_p99_us", "lat_p999_us", "lat_max_us")
@@ -373,8 +381,3 @@ def zone_shift(local_begin_s: float, utc_span_s: float, local_span_s: float) -> 
 def _overlap(leader: Log, other: Log, shift_s: float) -> bool:
     """Whether logs are of the same time, or nearly so."""
     return shift_s < leader.end_s + MARGIN_S and other.end_s + shift_s > -MARGIN_S
-
-
-def source_name(log: Log) -> str:
-    """Return what messages call a log: its file, and which of its runs it is."""
-    return Path(log.source).name + (f" (run {log.label})" if log.label else "")

@@ -321,11 +321,13 @@ def _told_of(readings: Readings, device: str, *, is_alone: bool) -> ToldDrive:
 
     `is_alone`: whether there is no other drive, so that what was told of none is its own too.
     """
-    merged = ToldDrive({"path": device} if device.startswith("/dev/") else {})
+    merged = ToldDrive()
     node = node_of(device)
     parts = [name for name in readings.drives if node is not None and node_of(name) == node]
     names = dict.fromkeys([device, *parts, *([""] if is_alone else [])])
     for told in (readings.drives[name] for name in names if name in readings.drives):
         merged.identity = {**told.identity, **merged.identity}
         merged.thresholds |= told.thresholds
+    if device and str(merged.identity.get("serial")) not in device:
+        merged.identity["path"] = device
     return merged

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from heatsoak import words
-from heatsoak.identity import DriveIdentity, Sameness, node_in
+from heatsoak.identity import DriveIdentity, Node, Sameness, node_in
 from heatsoak.importer import frames
 from heatsoak.importer.log import Alignment, Log, Remark
 from heatsoak.importer.recordings import carried_by
@@ -30,8 +30,9 @@ APART = "they do not overlap in time"
 NAMELESS = "nothing tells which drive it is of"
 #: A drive's counters agree with its load to this; where they are so far off, they do not.
 _AGREES, _OFF = 0.05, 0.15
-#: How far the courses of two drives are apart.
-_OTHERWISE = 0.1
+#: How far the courses of two drives are apart. Where a load fell so far from an even one, it is
+#: this share of that too: counters of its drive follow it.
+_OTHERWISE, _FELL, _NOT_FOLLOWED = 0.1, 0.04, 0.6
 #: A course consists of as many stretches at most, each of so many seconds at least.
 _STRETCHES, _STRETCH_S = 12, 20.0
 #: Less than this tells nothing.
@@ -102,7 +103,7 @@ def _placed(
     same = [number for number, one in enumerate(whose) if one.sameness == "same"]
     may_be = [number for number, one in enumerate(whose) if one.sameness == "open"]
     is_open = not same and (has_rivals or _are_several([drives[number] for number in may_be]))
-    name = Path(log.source).name
+    name = source_name(log)
     for number, (one, alignment) in enumerate(zip(whose, aligned, strict=True)):
         if one.sameness == "another":
             if alignment != APART:
@@ -129,8 +130,16 @@ def _identities(logs: Sequence[Log]) -> list[DriveIdentity]:
         node = node_in(log.label) or (node_in(Path(log.source).stem) if is_alone else None)
         if identity.node is None and node is not None:
             identity = replace(identity, node=node, name=identity.name or node.name)
+        elif identity.node is None and identity.name:
+            # in one file each drive has a name of its own
+            identity = replace(identity, node=Node("", f"in {log.source}", identity.name))
         found.append(identity)
     return found
+
+
+def source_name(log: Log) -> str:
+    """Return what messages call a log: its file, and which of its runs it is."""
+    return Path(log.source).name + (f" (run {log.label})" if log.label else "")
 
 
 def are_two_drives(one: Log, other: Log) -> bool:
@@ -259,10 +268,6 @@ def _whose(
     if not tells_of_drive(log):
         return _Whose("open")
     differ = drive.contradicted_by(identity)
-    if differ is None and leader.source == log.source:
-        # in one file each drive has a name of its own
-        named = [(leader.drive.get(key), log.drive.get(key)) for key in ("path", "model")]
-        differ = next(((str(a), str(b)) for a, b in named if a and b and a != b), None)
     if differ is not None:
         return _Whose("another", f"{differ[1]}, not {differ[0]}")
     if drive.compared(identity) == "same":
@@ -293,7 +298,7 @@ def _by_bytes(leader: Log, drive: DriveIdentity, log: Log, shift_s: float) -> _W
     pair = _amounts(leader, log, shift_s)
     if pair is None:
         return taken
-    load_mb, own_mb, step_mb = pair
+    load_mb, own_mb, lasted_s, step_mb = pair
     loaded, moved = float(load_mb.sum()), float(own_mb.sum())
     if loaded < _LEAST_MB:
         return taken
@@ -304,7 +309,9 @@ def _by_bytes(leader: Log, drive: DriveIdentity, log: Log, shift_s: float) -> _W
     share = moved / loaded
     slack = len(own_mb) * step_mb / moved
     apart = float(np.abs(own_mb - share * load_mb).sum()) / moved
-    if apart > _OTHERWISE + slack:
+    fell = float(np.abs(load_mb - loaded * lasted_s / lasted_s.sum()).sum()) / loaded
+    most = min(_OTHERWISE, _NOT_FOLLOWED * fell) if fell > _FELL else _OTHERWISE
+    if apart > most + slack:
         return _Whose("another", f"{by_count}, {beside}, at other times")
     if any("unit" in one.touches for one in (*log.remarks, *leader.remarks) if one.doubt):
         return taken
@@ -318,10 +325,13 @@ def _by_bytes(leader: Log, drive: DriveIdentity, log: Log, shift_s: float) -> _W
     return taken
 
 
-def _amounts(leader: Log, log: Log, shift_s: float) -> tuple[grid.Array, grid.Array, float] | None:
-    """What the load and a drive's counters moved in stretches of time, and what these count in.
+def _amounts(
+    leader: Log, log: Log, shift_s: float
+) -> tuple[grid.Array, grid.Array, grid.Array, float] | None:
+    """What the load and a drive's counters moved in stretches of time, and how long these lasted.
 
-    In MB, of the directions that both tell; None if there are none, or too few readings.
+    In MB, of the directions that both tell, with what the counters count in; None if there are no
+    such directions, or too few readings.
     """
     columns = [
         name
@@ -352,7 +362,7 @@ def _amounts(leader: Log, log: Log, shift_s: float) -> tuple[grid.Array, grid.Ar
     if np.count_nonzero(is_seen) < 2:
         return None
     load_mb, own_mb = (moved[is_seen] for moved, _ in amounts)
-    return load_mb, own_mb, _step_mb(rates * (ends_s - begins_s))
+    return load_mb, own_mb, np.diff(edges_s)[is_seen], _step_mb(rates * (ends_s - begins_s))
 
 
 def _step_mb(moved_mb: grid.Array) -> float:

@@ -222,8 +222,8 @@ class Recording:
         if meta.samples_sha256 is None or self.changes is not None:
             return self.path.resolve()
         labels = {k: v for k, v in meta.conditions.items() if k not in REPETITIONS}
-        when = meta.started_unix_s
-        return meta.samples_sha256, when, meta.protocol.name, self.identity.text, str(labels)
+        what = meta.protocol.model_dump_json(), str(labels), self.identity.text
+        return meta.samples_sha256, meta.started_unix_s, *what
 
     @property
     def is_readable(self) -> bool:
