@@ -34,7 +34,8 @@ _NODE = re.compile(rf"(?:(?P<host>.*\S)[\s:])?(?:/dev/)?{NODE}", re.ASCII)
 _WINDOWS = re.compile(
     r"(?i)(?:(?P<host>.*\S)\s)??(?:disk |physicaldrive|\\\\\.\\physicaldrive)?(\d{1,3})(?: [a-z]:)*"
 )
-_NODE_IN_NAME = re.compile(rf"(?<![a-z0-9]){NODE}(?![a-z0-9])", re.ASCII)
+#: "hdd" is what people call any hard disk.
+_NODE_IN_NAME = re.compile(rf"(?<![a-z0-9])(?!hdd(?![a-z])){NODE}(?![a-z0-9])", re.ASCII)
 
 
 class Node(NamedTuple):
