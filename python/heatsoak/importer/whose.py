@@ -14,13 +14,12 @@ import numpy as np
 import polars as pl
 
 from heatsoak import words
-from heatsoak.identity import DriveIdentity, Node, Sameness, node_in
+from heatsoak.identity import DriveIdentity, Node, Sameness, node_in, serial_of
 from heatsoak.importer import frames
 from heatsoak.importer.log import Alignment, Log, Remark
 from heatsoak.importer.recordings import carried_by
 from heatsoak.recording import grid, schema_of
 from heatsoak.recording.columns import TEMPERATURES, Owner, column_of, is_of_drive
-from heatsoak.recording.meta import LONGEST_S
 
 #: Logs that are farther apart than this do not overlap.
 MARGIN_S = 120.0
@@ -28,6 +27,8 @@ MARGIN_S = 120.0
 APART = "they do not overlap in time"
 #: What is said where several drives may be meant.
 NAMELESS = "nothing tells which drive it is of"
+#: What is said of what is open where one drive was loaded.
+_TAKEN = "taken for the same drive's, as nothing says whose it is"
 #: A drive's counters agree with its load to this; where they are so far off, they do not.
 _AGREES, _OFF = 0.05, 0.15
 #: How far the courses of two drives are apart. Where a load fell so far from an even one, it is
@@ -82,14 +83,18 @@ def placed(
     whose = _compared(leaders, drives, others, told, aligned)
     may_be = [
         identity
-        for log, identity, of_other in zip(others, told, whose, strict=True)
-        if tells_of_drive(log) and {one.sameness for one in of_other} <= {"open", "another"}
-        and any(one.sameness == "open" for one in of_other)
-    ]  # fmt: skip
-    return [
-        _placed(log, of_other, how, drives, _are_several([identity, *may_be]))
-        for log, identity, of_other, how in zip(others, told, whose, aligned, strict=True)
+        for identity, of_other in zip(told, whose, strict=True)
+        if any(one.why == _TAKEN for one in of_other) and not _same(of_other)
     ]
+    are_rivals = _are_several(may_be)
+    return [
+        _placed(log, of_other, how, drives, are_rivals)
+        for log, of_other, how in zip(others, whose, aligned, strict=True)
+    ]
+
+
+def _same(whose: Sequence[_Whose]) -> list[int]:
+    return [number for number, one in enumerate(whose) if one.sameness == "same"]
 
 
 def _placed(
@@ -97,16 +102,15 @@ def _placed(
     whose: Sequence[_Whose],
     aligned: Sequence[Alignment | str],
     drives: Sequence[DriveIdentity],
-    has_rivals: bool,
+    are_rivals: bool,
 ) -> Placed:
-    found, of_host = Placed(log), _of_host(log)
-    same = [number for number, one in enumerate(whose) if one.sameness == "same"]
+    found, of_host, same = Placed(log), _of_host(log), _same(whose)
     may_be = [number for number, one in enumerate(whose) if one.sameness == "open"]
-    is_open = not same and (has_rivals or _are_several([drives[number] for number in may_be]))
+    is_open = not same and (are_rivals or _are_several([drives[number] for number in may_be]))
     name = source_name(log)
     for number, (one, alignment) in enumerate(zip(whose, aligned, strict=True)):
         if one.sameness == "another":
-            if alignment != APART:
+            if alignment != APART and not same:
                 found.neighbours[number] = f"{name} is of another drive ({one.why}): {_told(log)}"
             if isinstance(alignment, Alignment) and of_host is not None:
                 found.beside[number] = of_host, alignment
@@ -185,27 +189,18 @@ def _told(log: Log) -> str:
 
 def in_courses(logs: Sequence[Log]) -> list[Log]:
     """Return the logs, a drive's single readings in files of their own as one course of it."""
-    found: list[Log] = []
+    found: dict[object, Log] = {}
     for log in logs:
-        number = next((n for n, known in enumerate(found) if _goes_on(known, log)), None)
-        if number is None:
-            found.append(log)
+        key: object = id(log)
+        serial = serial_of(log.drive.get("serial"))
+        if serial and log.start_unix_s is not None and not log.has_rates and tells_of_drive(log):
+            key = log.format, log.clock, log.label, serial, log.drive.get("model")
+        known = found.get(key)
+        if known is None or min(known.samples.height, log.samples.height) > 1:
+            found[key if known is None else id(log)] = log
         else:
-            found[number] = _course(found[number], log)
-    return found
-
-
-def _goes_on(known: Log, log: Log) -> bool:
-    """Whether both are readings of one drive by its own number, and one is a single one."""
-    alike = {(one.format, one.clock, one.label) for one in (known, log)}
-    if len(alike) > 1 or known.clock == "none" or min(known.samples.height, log.samples.height) > 1:
-        return False
-    if any(one.has_rates or not tells_of_drive(one) for one in (known, log)):
-        return False
-    drives = _identities([known])[0], _identities([log])[0]
-    apart_s = abs((log.start_unix_s or 0.0) - (known.start_unix_s or 0.0))
-    is_numbered = drives[0].serial is not None and drives[0].serial == drives[1].serial
-    return is_numbered and drives[0].compared(drives[1]) == "same" and 0 < apart_s < LONGEST_S / 2
+            found[key] = _course(known, log)
+    return list(found.values())
 
 
 def _course(known: Log, log: Log) -> Log:
@@ -246,15 +241,16 @@ def _compared(
     ]
     # members of an array move the same: what their counters say does not tell them apart
     for of_log in found:
-        same = [number for number, one in enumerate(of_log) if one.sameness == "same"]
-        if _are_several([drives[number] for number in same]):
-            of_log[:] = [_Whose("open") if one.sameness == "same" else one for one in of_log]
+        if _are_several([drives[number] for number in _same(of_log)]):
+            of_log[:] = [
+                _Whose("open", _TAKEN) if one.sameness == "same" else one for one in of_log
+            ]
     for number in range(len(leaders)):
         same = [row for row, of_log in enumerate(found) if of_log[number].sameness == "same"]
         if _are_several([told[row] for row in same]):
             for row in same:
-                is_named = not found[row][number].why
-                found[row][number] = _Whose("same" if is_named else "open")
+                if found[row][number].why:
+                    found[row][number] = _Whose("open", _TAKEN)
     return found
 
 
@@ -294,7 +290,7 @@ def _by_kind(leader: Log, drive: DriveIdentity, log: Log) -> _Whose | None:
 
 def _by_bytes(leader: Log, drive: DriveIdentity, log: Log, shift_s: float) -> _Whose:
     """By what the drive's own counters moved while the leading log saw it loaded."""
-    taken = _Whose("open", "taken for the same drive's, as nothing says whose it is")
+    taken = _Whose("open", _TAKEN)
     pair = _amounts(leader, log, shift_s)
     if pair is None:
         return taken
@@ -317,10 +313,11 @@ def _by_bytes(leader: Log, drive: DriveIdentity, log: Log, shift_s: float) -> _W
         return taken
     if abs(share - 1.0) <= _AGREES + slack and apart <= _AGREES + slack:
         return _Whose("same", "by its counters of the same drive")
-    is_member = any(abs(share * count - 1.0) <= _AGREES for count in range(2, _MEMBERS + 1))
-    is_less = share < 1.0 - _OFF - slack and not is_member
-    is_more = share > 1.0 + _OFF + slack
-    if (is_less or is_more) and (drive.node is not None or is_less):
+    # a benchmark may load an array, or be one of several
+    parts = [] if drive.node is not None else [1.0 / n for n in range(2, _MEMBERS + 1)]
+    is_part = any(abs(share / part - 1.0) <= _AGREES for part in parts)
+    is_less = share < 1.0 - _OFF - slack and not is_part
+    if is_less or (share > 1.0 + _OFF + slack and drive.node is not None):
         return _Whose("another", f"{by_count}, {beside}")
     return taken
 
