@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import polars as pl
@@ -80,6 +81,11 @@ class Log:
     details: dict[str, Any] = field(default_factory=dict)
     duration_s: float | None = None
     is_in_order_only: bool = False
+
+    @property
+    def name(self) -> str:
+        """What messages call it: its file, and which of that file's runs it is."""
+        return Path(self.source).name + (f" (run {self.label})" if self.label else "")
 
     @property
     def logs_on(self) -> bool:

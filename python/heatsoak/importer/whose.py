@@ -107,7 +107,7 @@ def _placed(
     found, of_host, same = Placed(log), _of_host(log), _same(whose)
     may_be = [number for number, one in enumerate(whose) if one.sameness == "open"]
     is_open = not same and (are_rivals or _are_several([drives[number] for number in may_be]))
-    name = source_name(log)
+    name = log.name
     for number, (one, alignment) in enumerate(zip(whose, aligned, strict=True)):
         if one.sameness == "another":
             if alignment != APART and not same:
@@ -139,11 +139,6 @@ def _identities(logs: Sequence[Log]) -> list[DriveIdentity]:
             identity = replace(identity, node=Node("", f"in {log.source}", identity.name))
         found.append(identity)
     return found
-
-
-def source_name(log: Log) -> str:
-    """Return what messages call a log: its file, and which of its runs it is."""
-    return Path(log.source).name + (f" (run {log.label})" if log.label else "")
 
 
 def are_two_drives(one: Log, other: Log) -> bool:
