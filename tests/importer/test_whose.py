@@ -271,9 +271,10 @@ def test_a_hard_disk_is_not_the_drive_that_moves_gigabytes_a_second(tmp_path: Pa
         for t_s in range(0, SECONDS, 10)
     ]
     own = {"load.csv": table(fast_then(3000.0, 5000.0))}
-    both = found(tmp_path, {**own, "disk.txt": "\n".join(blocks)})
-    assert both.answer == found(tmp_path, own).answer
-    assert "is of another drive" in notes(both)
+    for name, text in (("disk.txt", "\n".join(blocks)), ("smart-sda.csv", temps(always(33.0)))):
+        both = found(tmp_path, {**own, name: text})
+        assert both.answer == found(tmp_path, own).answer
+        assert "is of another drive" in notes(both)
 
 
 # --- several drives in one file, and one in several ----------------------------------------------

@@ -265,17 +265,20 @@ def _whose(
         return _Whose("same")
     if isinstance(alignment, str):
         return _Whose("open")
-    return _by_kind(leader, drive, log) or _by_bytes(leader, drive, log, alignment.shift_s)
+    return _by_kind(leader, drive, log, identity) or _by_bytes(
+        leader, drive, log, alignment.shift_s
+    )
 
 
-def _by_kind(leader: Log, drive: DriveIdentity, log: Log) -> _Whose | None:
+def _by_kind(leader: Log, drive: DriveIdentity, log: Log, identity: DriveIdentity) -> _Whose | None:
     """Another drive's, if one of its kind does not move as much as the load did."""
     seen = frames.rated(leader.samples)
     usual_mb_s = float(np.median(frames.moved(seen))) if seen.height else 0.0
     most_mb_s, what = carried_by(log)
-    if log.format in _TELL_ATA and log.has_values(_OF_ATA):
-        if drive.node is not None and drive.node.name.startswith("nvme"):
-            return _Whose("another", f"no NVMe drive as {drive.name} is")
+    is_ata = log.format in _TELL_ATA and log.has_values(_OF_ATA)
+    if is_ata and drive.node is not None and drive.node.name.startswith("nvme"):
+        return _Whose("another", f"no NVMe drive as {drive.name} is")
+    if is_ata or (identity.node is not None and identity.node.name.startswith("sd")):
         most_mb_s, what = min((most_mb_s, what), (_SAS_MB_S, "SAS carries"))
     if usual_mb_s <= most_mb_s:
         return None
