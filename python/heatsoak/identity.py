@@ -72,7 +72,8 @@ def _node(match: re.Match[str], host: str) -> Node:
 def serial_of(text: object) -> str | None:
     """Return a serial or world-wide name; None for what is none, as where it is hidden."""
     serial = str(text or "").strip("\0 \t\r\n")
-    is_none = serial.lower() in _UNNUMBERED or len(set(serial) - set(" -_.")) < 2
+    letters = set(serial) - set(" -_.")
+    is_none = serial.lower() in _UNNUMBERED or len(letters) < min(len(serial), 2)
     return None if is_none or not serial.isprintable() else serial
 
 

@@ -233,7 +233,8 @@ def _serial(directory: Path) -> str | None:
     if page is not None and len(page) > 4:  # SPC-4, Unit Serial Number page
         length = int.from_bytes(page[2:4], "big")
         found.append(page[4 : 4 + length].decode("ascii", "replace"))
-    return serial_of(next((text for text in found if text), None))
+    serial = serial_of(next((text for text in found if text), None))
+    return serial if serial is not None and len(serial) > 1 else None
 
 
 def _model(directory: Path) -> str | None:
