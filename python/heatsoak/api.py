@@ -305,7 +305,7 @@ def _recordings(sources: Iterable[Source | Iterable[Source]]) -> list[recording.
             )
     if not found:
         raise UsageError("no recordings were given")
-    return found
+    return recording.without_copies(found)[0]
 
 
 def _flat(sources: Iterable[Source | Iterable[Source]]) -> Iterator[Source]:

@@ -130,18 +130,6 @@ class Course:
         )
 
 
-def drive_of(recording: Recording) -> object:
-    """Return a key that is the same for recordings of the same drive."""
-    drive = recording.meta.drive
-    if drive.get("serial"):
-        return str(drive["serial"])
-    if not drive.get("model"):
-        # imported logs seldom say which drive it was; those that lie together are of one drive, but
-        # for logs of several devices, which name each
-        return str(recording.path.parent), str(drive.get("path"))
-    return tuple(str(drive.get(key)) for key in ("kind", "model", "size_bytes", "simulated"))
-
-
 def end_of(recording: Recording, step: str) -> Event | None:
     """Return the event with which a step ended, of several attempts the last; None without one."""
     events = reversed(recording.events)

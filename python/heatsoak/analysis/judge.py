@@ -30,6 +30,7 @@ from heatsoak.analysis.rounds import place_in_rounds, rounds_of
 from heatsoak.analysis.sensors import EpisodeOnset, judge_sensors_together
 from heatsoak.analysis.unloaded import counted_of, unloaded_of
 from heatsoak.analysis.view import RecordingView, StepView, siblings_of
+from heatsoak.identity import numbered
 from heatsoak.recording import IN_ORDER_ONLY, Recording, Touched
 from heatsoak.recording.columns import throttle_columns
 from heatsoak.recording.grid import SensorTrack
@@ -58,6 +59,8 @@ def read_and_judge(
             opened.append(RecordingView(recording))
             if len(given) > _MANY:
                 opened[-1].forget()
+    for view, number in zip(opened, numbered([v.recording.identity for v in opened]), strict=True):
+        view.drive = number
     pairs = pairs_of_copies(opened)
     _link_copies(pairs, opened)
     found = []

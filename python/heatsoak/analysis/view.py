@@ -12,7 +12,7 @@ import polars as pl
 
 from heatsoak import protocol
 from heatsoak.analysis import falls
-from heatsoak.analysis.course import Course, course_of, drive_of
+from heatsoak.analysis.course import Course, course_of
 from heatsoak.analysis.findings import Verdict
 from heatsoak.analysis.sensors import sense
 from heatsoak.analysis.series import Array, RateSeries, directions, iops, throughput
@@ -355,10 +355,12 @@ class RecordingView:
         sensed: its temperatures, and the trust in each on its own.
         views: its judged steps that have samples, in order; `fills` are its preconditions.
         idle: the whole of a log that shows no load; None for any other recording.
+        drive: its drive's number among the recordings that are judged together.
     """
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
+        self.drive = 0
         self._samples = _Samples(recording)
         self.sensed = sense(recording, self.samples)
         loaded = list(self._loaded())
@@ -384,11 +386,6 @@ class RecordingView:
     def samples(self) -> pl.DataFrame:
         """All of its samples that may be judged."""
         return self._samples.whole
-
-    @cached_property
-    def drive(self) -> object:
-        """A key that is the same for recordings of the same drive."""
-        return drive_of(self.recording)
 
     def forget(self) -> None:
         """Free what can be computed again: of thousands, only few are looked at once more."""

@@ -18,6 +18,7 @@ from heatsoak import system, writing
 from heatsoak.bench.interruptions import passed_since
 from heatsoak.bench.probes import RATES
 from heatsoak.errors import UsageError
+from heatsoak.identity import DriveIdentity
 from heatsoak.protocol import Conditions, Precondition, Protocol, Step
 from heatsoak.recording import Event, Recording, attempt_name, writer
 from heatsoak.recording.meta import ATTEMPT, EVENTS, JOURNAL, PARQUET, is_attempt
@@ -262,9 +263,11 @@ def require_same_run(
     """Raise UsageError unless `recording` is of the same drive, protocol and conditions."""
     meta = recording.meta
     anew = "; repeat the command as it was, or name a new directory with -o"
-    then, now = _drive(meta.drive), _drive(asdict(identity))
-    if then != now:
-        raise UsageError(f"{recording.path}: was started on {then}, and this is {now}{anew}")
+    then, now = meta.drive, asdict(identity)
+    if not _is_same(then, now):
+        raise UsageError(
+            f"{recording.path}: was started on {_named(then)}, and this is {_named(now)}{anew}"
+        )
     if meta.protocol != protocol:
         key = _difference(meta.protocol.model_dump(), protocol.model_dump())
         raise UsageError(f"{recording.path}: was started with another {key}{anew}")
@@ -272,11 +275,18 @@ def require_same_run(
         raise UsageError(f"{recording.path}: was started in other conditions{anew}")
 
 
-def _drive(drive: dict[str, Any]) -> str:
-    """What identifies a drive, or the place on it where it is not loaded as a whole."""
-    serial, kind = drive.get("serial"), drive.get("kind")
-    if kind == "file":
+def _is_same(then: dict[str, Any], now: dict[str, Any]) -> bool:
+    """Whether both are one drive, or the same place on it where it is not loaded as a whole."""
+    drives = DriveIdentity.of(then), DriveIdentity.of(now)
+    if then.get("kind") != "block" or now.get("kind") != "block":
+        return _named(then) == _named(now)
+    return drives[0].compared(drives[1]) == "same"
+
+
+def _named(drive: dict[str, Any]) -> str:
+    if drive.get("kind") == "file":
         return f"the file system at {drive.get('details', {}).get('directory', drive.get('path'))}"
+    serial = drive.get("serial")
     return f"the drive {serial}" if serial else f"{drive.get('path')}"
 
 

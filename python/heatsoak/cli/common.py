@@ -460,6 +460,11 @@ class Opened:
         Of those, only what was opened as damaged is taken, unless `keeps_changed` is true. Raises
         ChangedError if nothing is left.
         """
+        from heatsoak.recording import without_copies  # takes a while to load
+
+        recordings, copies = without_copies(recordings)
+        for text in copies:
+            output.announce(text)
         readable = [one for one in recordings if one.is_readable]
         if recordings and not (readable or keeps_changed):
             recordings[0].require_unchanged()

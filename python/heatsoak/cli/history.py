@@ -104,6 +104,7 @@ def print_history(found: "History", console: Console) -> None:
         (left.wrongly_dated, wrongly),
         (left.not_comparable, uncontrolled),
         (left.without_rate, "have no rate"),
+        (left.copies, "are of copies of recordings"),
     ):
         if count:
             console.print(

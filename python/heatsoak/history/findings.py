@@ -98,12 +98,14 @@ class LeftOut(BaseModel):
     Attributes:
         wrongly_dated: before 2000, in the future, or when the drive had written less, or more, than
             it tells.
+        copies: of recordings that are copies of others.
     """
 
     without_date: int
     wrongly_dated: int
     not_comparable: int
     without_rate: int
+    copies: int = 0
 
 
 class History(BaseModel):

@@ -65,17 +65,15 @@ def summaries_of(opened: RecordingView, found: analysis.RecordingFindings) -> li
 
 
 def _drive(recording: Recording) -> dict[str, Any]:
-    drive, labels = recording.meta.drive, recording.meta.conditions
-    model, serial = _text(drive.get("model")), _text(drive.get("serial"))
+    drive, labels, identity = recording.meta.drive, recording.meta.conditions, recording.identity
     details = drive.get("details") or {}
     told = [drive.get("firmware"), details.get("firmware")]
     told += [sensor.details.get("firmware") for sensor in recording.meta.sensors]
     told += [labels.get(name) for name in _FIRMWARE_LABELS]
-    nameless = ", ".join(text for text in (model, _text(drive.get("path"))) if text)
     return {
-        "drive": serial or nameless or "unnamed drive",
-        "serial": serial,
-        "model": model,
+        "drive": _text(identity.text),
+        "serial": _text(identity.serial),
+        "model": _text(identity.model),
         "firmware": next((text for each in told if (text := _text(each))), None),
         "size_bytes": drive.get("size_bytes"),
     }

@@ -19,6 +19,7 @@ from heatsoak.analysis.series import Array
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.history.findings import LeftOut
 from heatsoak.history.index import read_index
+from heatsoak.identity import DriveIdentity, numbered
 from heatsoak.output import utf8_text
 from heatsoak.words import listed
 
@@ -76,8 +77,10 @@ def chosen_from(
 
     Raises UsageError if nothing is left, or the file is not an index.
     """
-    rows = read_index(index)
+    rows = _with_copies(read_index(index))
     steps = rows.filter(pl.col("step").is_not_null())
+    is_copy = steps["is_copy"]
+    steps, copies = steps.filter(~is_copy), steps.filter(is_copy)
     chosen = _with_keys(_last_rounds(_asked_for(steps, drive, workload, since)), rows)
     if chosen.is_empty():
         raise _nothing(steps, drive, workload, since)
@@ -87,7 +90,7 @@ def chosen_from(
     settings = chosen.select("setting", "place", "host").unique("setting")
     versions = chosen.select("version", pl.col("firmware").fill_null("")).unique("version")
     return Chosen(
-        _left_out(chosen),
+        _left_out(chosen, _asked_for(copies, drive, workload, since).height),
         about,
         [days[one["series"]] for one in about],
         SettingNames(
@@ -96,6 +99,13 @@ def chosen_from(
         ),
         rows["path"].n_unique(),
     )
+
+
+def _with_copies(rows: pl.DataFrame) -> pl.DataFrame:
+    """Add whether a row is of a copy of another recording: all is the same but where it lies."""
+    own = [name for name in rows.columns if name not in ("path", "stamp", "judged_by")]
+    is_dated = pl.col("started_unix_s").is_not_null()
+    return rows.with_columns(is_copy=is_dated & ~pl.struct(own).is_first_distinct())
 
 
 def _asked_for(
@@ -131,6 +141,15 @@ def _with_keys(steps: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     written = rows.filter(pl.col("written_gb").is_not_null() & pl.col("serial").is_not_null())
     wrong = _out_of_order(written.filter(is_possible))
     firmware = pl.col("firmware")
+    told = steps.select("drive", "serial", "model").unique(maintain_order=True)
+    drives = [
+        DriveIdentity(serial=serial, name=name, model=model)
+        for name, serial, model in told.iter_rows()
+    ]
+    told = told.with_columns(number=pl.Series(numbered(drives), dtype=pl.Int64))
+    steps = steps.join(
+        told, on=told.columns[:3], how="left", nulls_equal=True, maintain_order="left"
+    )
     return steps.with_columns(
         rate=pl.coalesce("mean_mb_s", "iops"),
         unit=pl.when(pl.col("mean_mb_s").is_null()).then(pl.lit("IOPS")).otherwise(pl.lit("MB/s")),
@@ -139,14 +158,14 @@ def _with_keys(steps: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
         version=pl.when(firmware.is_null()).then(0).otherwise(firmware.hash()),
         is_dated=is_possible & ~pl.col("path").is_in(wrong),
     ).with_columns(
-        series=pl.struct("drive", "alike", "workload", "unit").hash(),
+        series=pl.struct("number", "alike", "workload", "unit").hash(),
         is_compared=pl.col("is_comparable")
         & pl.col("is_dated").fill_null(False)
         & (pl.col("rate") > 0).fill_null(False),
     )
 
 
-def _left_out(chosen: pl.DataFrame) -> LeftOut:
+def _left_out(chosen: pl.DataFrame, copies: int) -> LeftOut:
     is_dated, is_comparable = pl.col("is_dated"), pl.col("is_comparable")
     counts = chosen.select(
         without_date=pl.col("started_unix_s").is_null().sum(),
@@ -154,7 +173,7 @@ def _left_out(chosen: pl.DataFrame) -> LeftOut:
         not_comparable=(is_dated & ~is_comparable).sum(),
         without_rate=(is_dated & is_comparable & ~pl.col("is_compared")).sum(),
     )
-    return LeftOut(**counts.row(0, named=True))
+    return LeftOut(copies=copies, **counts.row(0, named=True))
 
 
 def _about(compared: pl.DataFrame) -> list[dict[str, Any]]:

@@ -9,16 +9,17 @@ beside it saw the course of each. There the series leads, in the benchmark's ste
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from heatsoak import words
+from heatsoak.importer import whose
 from heatsoak.importer.block_devices import OTHER_DRIVES
 from heatsoak.importer.frames import rated
-from heatsoak.importer.log import Log, Remark, nothing_to_shift
+from heatsoak.importer.log import Alignment, Log, Remark, nothing_to_shift
 from heatsoak.importer.stretches import rates, without_ragged_edges
 from heatsoak.recording import grid, schema_of
 
@@ -38,16 +39,10 @@ _NEARLY_AS_FINE = 1.5
 _KINDS = {"_mb_s": "MB/s", "iops": "IOPS", "_us": "latencies", "": "queue and load of CPU or drive"}
 #: What the logger saw of a step, as a share of what the benchmark counted.
 _MIN_SEEN, _MAX_SEEN = 0.5, 2.0
+#: What tells whose a log is.
+_NAMED = "name its file after it, as in nvme0-heat.csv, or choose one drive with --device"
 #: A step is seen by at least as many of the logger's samples.
 _MIN_SAMPLES = 3
-
-
-@dataclass(frozen=True)
-class Alignment:
-    """Seconds to add to the other log's times, and how that is known."""
-
-    shift_s: float
-    how: str
 
 
 def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
@@ -61,7 +56,7 @@ def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
     from heatsoak.importer.formats.results import join_results
 
     logs = [_with_names(log) for log in logs] if len({log.source for log in logs}) > 1 else logs
-    separate = join_results(join_fio(list(logs)))
+    separate = join_results(join_fio(whose.in_courses(logs)))
     logs = _with_summaries(separate, shift_s)
     leaders = _leaders(logs)
     leading = {id(leader) for leader in leaders}
@@ -69,38 +64,25 @@ def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
     aligns = (leaders and others) or (_summaries(separate) and _loggers(separate))
     if shift_s is not None and not aligns:
         raise nothing_to_shift(shift_s, "nothing here is laid beside another log")
-    joined = list(leaders)
-    apart: list[Log] = []
-    for other in others:
-        found = False
-        obstacles: dict[str, list[int]] = {}
-        for index, leader in enumerate(leaders):
-            if _are_two_drives(leader, other):
-                continue
-            alignment = alignment_of(leader, other, shift_s)
-            if isinstance(alignment, Alignment):
-                joined[index] = _beside(joined[index], leader, other, alignment)
-                found = True
-            else:
-                obstacles.setdefault(alignment, []).append(index)
-        if found:
+    joined, apart = list(leaders), []
+    aligned = [[alignment_of(leader, log, shift_s) for leader in leaders] for log in others]
+    for place in whose.placed(leaders, others, aligned):
+        log = place.log
+        for index, (taken, alignment) in place.beside.items():
+            joined[index] = _beside(joined[index], leaders[index], taken, alignment)
+        for index, why in place.neighbours.items():
+            joined[index] = joined[index].with_remarks(Remark(why))
+        if place.beside or place.neighbours:
             continue
-        for obstacle, indices in obstacles.items():
-            remark = _kept_apart(other, [leaders[index] for index in indices], obstacle)
-            other = other.with_remarks(remark)
-            if other.has_temperatures and not obstacle.endswith(APART):
+        for obstacle, indices in place.obstacles.items():
+            remark = _kept_apart(log, [leaders[index] for index in indices], obstacle)
+            log = log.with_remarks(remark)
+            if log.has_temperatures and not obstacle.endswith(whose.APART):
                 # its own may be among them
                 for index in indices:
                     joined[index] = joined[index].with_remarks(remark)
-        apart.append(other)
+        apart.append(log)
     return joined + apart
-
-
-def _are_two_drives(one: Log, other: Log) -> bool:
-    """Whether they say so: by their serials, or any name that one file has for each drive."""
-    keys = ("serial", "path", "model") if one.source == other.source else ("serial",)
-    named = [(one.drive.get(key), other.drive.get(key)) for key in keys]
-    return any(a and b and a != b for a, b in named)
 
 
 def _with_names(log: Log) -> Log:
@@ -118,9 +100,10 @@ def _with_names(log: Log) -> Log:
 
 
 def _kept_apart(log: Log, leaders: Sequence[Log], obstacle: str) -> Remark:
-    others = source_name(leaders[0]) + (f" and {len(leaders) - 1} more" if leaders[1:] else "")
-    text = f"{source_name(log)} was kept apart from {others}: {obstacle}"
-    return Remark(f"{text} (--shift SECONDS puts them together)", True, ("temperature",))
+    others = leaders[0].name + (f" and {len(leaders) - 1} more" if leaders[1:] else "")
+    text = f"{log.name} was kept apart from {others}: {obstacle}"
+    way_out = _NAMED if obstacle == whose.NAMELESS else "--shift SECONDS puts them together"
+    return Remark(f"{text} ({way_out})", True, ("temperature",))
 
 
 # --- which logs lead -----------------------------------------------------------------------------
@@ -176,7 +159,7 @@ def _with_summaries(logs: list[Log], shift_s: float | None) -> list[Log]:
                 logs = [own if log is series else log for log in logs if log is not summary]
                 loggers = [log for log in loggers if log is not series]
                 break
-            text = f"{source_name(series)} was kept apart from it: {own}"
+            text = f"{series.name} was kept apart from it: {own}"
             obstacles.append(Remark(text, True, ()))
         else:
             remarked = summary.with_remarks(*obstacles)
@@ -222,7 +205,7 @@ def _in_steps_of(summary: Log, series: Log, alignment: Alignment) -> Log | str:
     if not placed:
         return "it has too few samples within the steps"
     step = pl.Series("step", labels.tolist(), dtype=pl.String)
-    names = f"{source_name(series)} was divided into the steps of {source_name(summary)}"
+    names = f"{series.name} was divided into the steps of {summary.name}"
     # remarks that hold though none of the summary's own figures are shown
     still_true = [one for one in summary.remarks if one.doubt and "mean" not in one.text]
     return replace(
@@ -275,7 +258,7 @@ def _beside(joined: Log, leader: Log, other: Log, alignment: Alignment) -> Log:
             (pl.col("t_s") + alignment.shift_s).alias("t_s"),
             *(pl.col(old).alias(new) for old, new in renamed.items()),
         )
-        .filter(pl.col("t_s").is_between(-MARGIN_S, leader.end_s + MARGIN_S))
+        .filter(pl.col("t_s").is_between(-whose.MARGIN_S, leader.end_s + whose.MARGIN_S))
         .filter(pl.any_horizontal(pl.col(new).is_not_null() for new in renamed.values()))
         if renamed
         else pl.DataFrame(schema={"t_s": pl.Float64})
@@ -320,7 +303,7 @@ def _saw_device(joined: Log, leader: Log, other: Log, alignment: Alignment) -> b
         return False
     if not set(_DEVICE_RATES.values()).isdisjoint(joined.samples.columns):
         return False
-    if leader.drive.get("path", path := other.drive.get("path")) != path:
+    if whose.are_two_drives(leader, other):
         return False
     t_s = pl.col("t_s") + alignment.shift_s
     seen = rated(other.samples.filter(t_s.is_between(0.0, leader.end_s)))
@@ -346,11 +329,6 @@ def with_steps(values: pl.DataFrame, samples: pl.DataFrame) -> pl.DataFrame:
 
 # --- clocks: how far one log's time must be shifted to agree with another's ----------------------
 
-#: Logs that are farther apart than this do not overlap.
-MARGIN_S = 120.0
-#: What is said of them then.
-APART = "they do not overlap in time"
-
 
 def alignment_of(leader: Log, other: Log, shift_s: float | None) -> Alignment | str:
     """Return how `other` lies beside `leader` by their clocks, or why that is not known.
@@ -361,7 +339,7 @@ def alignment_of(leader: Log, other: Log, shift_s: float | None) -> Alignment | 
         shifted = f"shifted by {words.signed_text(shift_s, 6)} s"
         if _overlap(leader, other, shift_s):
             return Alignment(shift_s, f"{shifted}, as asked")
-        return f"{shifted} {APART}"
+        return f"{shifted} {whose.APART}"
     if leader.start_unix_s is None or other.start_unix_s is None:
         return "they have no common clock"
     apart_s = other.start_unix_s - leader.start_unix_s
@@ -370,10 +348,10 @@ def alignment_of(leader: Log, other: Log, shift_s: float | None) -> Alignment | 
         local, utc = (leader, other) if leader.clock == "local" else (other, leader)
         zone_s = zone_shift(apart_s if local is other else -apart_s, utc.end_s, local.end_s)
         if zone_s is None:
-            return f"the clock of {source_name(local)} tells no zone, and several fit or none"
+            return f"the clock of {local.name} tells no zone, and several fit or none"
         apart_s += zone_s if local is other else -zone_s
-        how += f", taking {source_name(local)} as UTC{-zone_s / 3600:+g}"
-    return Alignment(apart_s, how) if _overlap(leader, other, apart_s) else APART
+        how += f", taking {local.name} as UTC{-zone_s / 3600:+g}"
+    return Alignment(apart_s, how) if _overlap(leader, other, apart_s) else whose.APART
 
 
 def zone_shift(local_begin_s: float, utc_span_s: float, local_span_s: float) -> float | None:
@@ -394,9 +372,4 @@ def zone_shift(local_begin_s: float, utc_span_s: float, local_span_s: float) -> 
 
 def _overlap(leader: Log, other: Log, shift_s: float) -> bool:
     """Whether logs are of the same time, or nearly so."""
-    return shift_s < leader.end_s + MARGIN_S and other.end_s + shift_s > -MARGIN_S
-
-
-def source_name(log: Log) -> str:
-    """Return what messages call a log: its file, and which of its runs it is."""
-    return Path(log.source).name + (f" (run {log.label})" if log.label else "")
+    return shift_s < leader.end_s + whose.MARGIN_S and other.end_s + shift_s > -whose.MARGIN_S

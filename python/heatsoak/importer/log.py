@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import polars as pl
@@ -82,6 +83,11 @@ class Log:
     is_in_order_only: bool = False
 
     @property
+    def name(self) -> str:
+        """What messages call it: its file, and which of that file's runs it is."""
+        return Path(self.source).name + (f" (run {self.label})" if self.label else "")
+
+    @property
     def logs_on(self) -> bool:
         """Whether what wrote it keeps logging while there is no load."""
         return self.format not in _LOADERS
@@ -94,18 +100,16 @@ class Log:
     @property
     def has_temperatures(self) -> bool:
         """Whether it has any temperature."""
-        return any(
-            name.startswith("temp_c.") and self.samples[name].count() > 0
-            for name in self.samples.columns
-        )
+        return self.has_values(*(n for n in self.samples.columns if n.startswith("temp_c.")))
 
     def has_any(self, *quantities: str) -> bool:
         """Whether it has values of one of `quantities`, for reads, for writes, or together."""
-        return any(
-            name in self.samples.columns and self.samples[name].count() > 0
-            for quantity in quantities
-            for name in ways_of(quantity)
-        )
+        return self.has_values(*(name for quantity in quantities for name in ways_of(quantity)))
+
+    def has_values(self, *columns: str) -> bool:
+        """Whether it has values in one of these columns."""
+        there = set(columns).intersection(self.samples.columns)
+        return any(self.samples[name].count() > 0 for name in there)
 
     @property
     def end_s(self) -> float:
@@ -115,6 +119,14 @@ class Log:
     def with_remarks(self, *remarks: Remark) -> "Log":
         """Return the log with more remarks."""
         return replace(self, remarks=(*self.remarks, *remarks))
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Seconds to add to another log's times, and how that is known."""
+
+    shift_s: float
+    how: str
 
 
 @dataclass(frozen=True)

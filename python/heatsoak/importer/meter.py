@@ -10,7 +10,7 @@ from heatsoak import writing
 from heatsoak.errors import UsageError
 from heatsoak.importer import join
 from heatsoak.importer.api import read
-from heatsoak.importer.log import Log, Options
+from heatsoak.importer.log import Alignment, Log, Options
 from heatsoak.importer.recordings import event_of, save_all
 from heatsoak.importer.source import Source
 from heatsoak.recording import (
@@ -112,7 +112,7 @@ def _power_logs(file: Path, options: Options) -> list[Log]:
 
 def _beside(
     recording: Recording, logs: Sequence[Log], shift_s: float | None
-) -> list[tuple[Log, join.Alignment]] | str:
+) -> list[tuple[Log, Alignment]] | str:
     """The meter's runs of a recording's time, and their alignment; or why there are none."""
     began = recording.meta.started_unix_s
     own = Log(
@@ -123,14 +123,14 @@ def _beside(
         start_unix_s=began,
     )
     found = [(log, join.alignment_of(own, log, shift_s)) for log in logs]
-    sure = [(log, how) for log, how in found if isinstance(how, join.Alignment)]
+    sure = [(log, how) for log, how in found if isinstance(how, Alignment)]
     if not sure:
         return next(how for _, how in found if isinstance(how, str))
     reached = [(log, how) for log, how in sure if not _readings(recording, log, how).is_empty()]
     return reached or "they do not overlap in time"
 
 
-def _readings(recording: Recording, log: Log, how: join.Alignment) -> pl.DataFrame:
+def _readings(recording: Recording, log: Log, how: Alignment) -> pl.DataFrame:
     end_s = float(recording.samples(["t_s"])["t_s"][-1])
     moved = log.samples.with_columns(pl.col("t_s") + how.shift_s)
     # a recording's time begins at 0
@@ -138,7 +138,7 @@ def _readings(recording: Recording, log: Log, how: join.Alignment) -> pl.DataFra
 
 
 def _with_power(
-    recording: Recording, name: str, found: Sequence[tuple[Log, join.Alignment]]
+    recording: Recording, name: str, found: Sequence[tuple[Log, Alignment]]
 ) -> InMemoryRecording:
     old = recording.samples()
     had_power = "power_w" in old.columns and old["power_w"].count() > 0

@@ -1,14 +1,14 @@
 """Logs made of a drive's readings: whose they are, and when they were."""
 
 import math
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsoak.identity import node_of
 from heatsoak.importer import frames, runs
 from heatsoak.importer.log import Log, Remark
 from heatsoak.importer.readings import COUNTED, Reading, Readings, TemperatureHistory, ToldDrive
@@ -38,6 +38,7 @@ def logs_of_readings(readings: Readings) -> list[Log]:
     if not taken:
         raise readings.source.error("holds no reading of a drive's temperature or counters")
     readings.ascribe(taken[-1].device)
+    readings.name_all()
     if len(taken) > 1 and not taken[0].stamp and (readings.stamp or taken[1].stamp):
         # the script told the time behind each reading, not before it
         for here, following in pairwise(taken):
@@ -53,13 +54,13 @@ def logs_of_readings(readings: Readings) -> list[Log]:
     for reading in taken:
         by_device.setdefault(reading.device, []).append(reading)
     names = list(by_device)
-    if names != [""]:
+    # one drive that has another kind of name may still be the one that is asked for
+    if len(names) > 1 or node_of(names[0]) is not None:
         names = wanted_drives(readings.source, readings.options, names)
     logs: list[Log] = []
-    parts = _parts_of(readings.drives)
     for device in names:
         own, is_alone = by_device[device], len(by_device) == 1
-        logs += _of_device(readings, device, own, parts, is_alone=is_alone)
+        logs += _of_device(readings, device, own, is_alone=is_alone)
     return logs
 
 
@@ -75,7 +76,7 @@ def history_log(readings: Readings, history: TemperatureHistory) -> Log:
     if (end_unix_s := history.end_unix_s) is not None:
         times = Times(t_s, "utc", end_unix_s - history.interval_s * (len(values) - 1))
     taken = [Reading(values={"temp_c.drive": values[index]}) for index in kept]
-    drive = _told_of(readings, device, _parts_of(readings.drives), is_alone=True)
+    drive = _told_of(readings, device, is_alone=True)
     (log,) = _logs(readings, taken, replace(times, t_s=t_s), drive, is_known=True)
     return log
 
@@ -95,7 +96,6 @@ def _of_device(
     readings: Readings,
     device: str,
     taken: list[Reading],
-    parts: Mapping[str, list[str]],
     *,
     is_alone: bool,
 ) -> list[Log]:
@@ -111,7 +111,7 @@ def _of_device(
         remarks.append(Remark(f"{name}: its readings were not in order of time; they were sorted"))
         kept = kept[np.argsort(times.t_s[kept], kind="stable")]
     taken, times = [taken[index] for index in kept], replace(times, t_s=times.t_s[kept])
-    drive = _told_of(readings, device, parts, is_alone=is_alone)
+    drive = _told_of(readings, device, is_alone=is_alone)
     drives_h = _told_apart(readings, taken, times, is_dated=is_known and times.clock != "none")
     if len(drives_h) > 1:
         text = f"{len(drives_h)} drives under one name, told apart by their power-on hours"
@@ -317,32 +317,18 @@ def _column(taken: Sequence[Reading], name: str) -> frames.Array:
     return np.array([reading.values.get(name, math.nan) for reading in taken], dtype=float)
 
 
-def _told_of(
-    readings: Readings, device: str, parts: Mapping[str, list[str]], *, is_alone: bool
-) -> ToldDrive:
-    """Return what is known of a drive, of its namespaces (`parts`) and of what it is one of.
+def _told_of(readings: Readings, device: str, *, is_alone: bool) -> ToldDrive:
+    """Return what is known of a drive, of its namespaces and of what it is one of.
 
     `is_alone`: whether there is no other drive, so that what was told of none is its own too.
     """
-    merged = ToldDrive({"path": device} if device.startswith("/dev/") else {})
-    names = dict.fromkeys(
-        [device, *parts.get(device, ()), _whole_of(device), *([""] if is_alone else [])]
-    )
+    merged = ToldDrive()
+    node = node_of(device)
+    parts = [name for name in readings.drives if node is not None and node_of(name) == node]
+    names = dict.fromkeys([device, *parts, *([""] if is_alone else [])])
     for told in (readings.drives[name] for name in names if name in readings.drives):
         merged.identity = {**told.identity, **merged.identity}
         merged.thresholds |= told.thresholds
+    if device and str(merged.identity.get("serial")) not in device:
+        merged.identity["path"] = device
     return merged
-
-
-def _parts_of(names: Iterable[str]) -> dict[str, list[str]]:
-    """Return the namespaces among the names of drives, by the drive that they are of."""
-    parts: dict[str, list[str]] = {}
-    for name in names:
-        parts.setdefault(_whole_of(name), []).append(name)
-    return parts
-
-
-def _whole_of(name: str) -> str:
-    """The drive that a namespace is of: `nvme0` of `nvme0n1`; else its own name."""
-    match = re.fullmatch(r"(.+)n\d+", name)
-    return match[1] if match is not None else name

@@ -14,6 +14,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from heatsoak.errors import UsageError
+from heatsoak.identity import NODE, DriveIdentity
 from heatsoak.importer.log import Options
 from heatsoak.importer.numbers import count_of, number_of
 from heatsoak.importer.source import Source
@@ -83,7 +84,7 @@ _DEGREES = re.compile(
     r"(?<![\w.])(-?\d{1,10}(?:[.,]\d{1,6})?)\s{0,3}[^\w\s(-]{0,3}\s?(?:deg(?:rees)?\.?\s)?"
     r"(C|F|K|Celsius|Fahrenheit|Kelvin)?\b"
 )
-_MAX_STAMP_WORDS, _MAX_STAMP = 10, 120
+_MAX_STAMP_WORDS, _MAX_STAMP, _MAX_HEADING = 10, 120, 300
 _EVERY = re.compile(r"Every (\d{1,6}[.,]?\d{0,3}) ?s(?:ec)?[^:]{0,4}:")
 _TIME_KEY = re.compile(
     r"t|t_?s|ts|when|epoch|seconds|elapsed(_s|_sec|_seconds)?|.{0,12}time_?stamp.{0,8}|"
@@ -91,6 +92,27 @@ _TIME_KEY = re.compile(
     r"(_?(s|sec|ms|us|ns|t|iso|utc|local|unix|epoch))?|"
     r"(local|sample|log|utc)?_?date(_?time)?|(collected|sampled|taken|logged|read)_at"
 )
+
+
+#: A drive's node in a command or a heading; and a heading that has its name alone, and the time.
+_NODE = re.compile(r"/dev/(?!null|std|tty|zero|fd)[\w./:+-]*\w")
+_NAMED = re.compile(
+    rf"({NODE}|(?i:drive|disk|ssd|hdd|bay|slot|device)[ _-]?(?:#?\d{{1,2}}|[A-Za-z]))"
+    r"(?:[\s:,(]\s*(.*))?",
+    re.ASCII,
+)
+
+
+def heading_of(line: str) -> str:
+    """Return the drive that a line above its readings names; empty if that is none, or several."""
+    nodes = set(_NODE.findall(line[:_MAX_HEADING]))
+    if nodes or len(line) > _MAX_STAMP:
+        return nodes.pop() if len(nodes) == 1 else ""
+    match = _NAMED.fullmatch(line.strip(" \t#=*-<>[]|\"',;:"))
+    rest = match[match.lastindex or 1] if match is not None else ""
+    if match is None or (rest != match[1] and not rest.endswith(")") and stamp_in(rest) is None):
+        return ""
+    return f"/dev/{match[1]}" if re.fullmatch(NODE, match[1], re.ASCII) else match[1]
 
 
 def degrees_c(value: Any, bare_unit: str = "") -> float | None:
@@ -231,6 +253,10 @@ class Readings:
         self.sector_bytes = 512.0
         self.unit_mb = DATA_UNIT_MB
         self.about_counters = ""
+        #: The drive that stands above the readings, and whether a reading followed.
+        self._heading, self._is_read = "", True
+        #: Drives without a name, which their limits tell apart.
+        self._nameless = [""]
         self._current: Reading | None = None
         self._info = ToldDrive()
 
@@ -239,7 +265,7 @@ class Readings:
     def begin(self, device: str = "") -> None:
         """Start another reading."""
         self.end()
-        self._current = Reading(self.stamp, device=device)
+        self._current = Reading(self.stamp, device=device or self._heading)
         self.stamp = ""
 
     def end(self) -> None:
@@ -250,10 +276,33 @@ class Readings:
         values = current.values
         if values.keys() - HEALTH or any(values.get(name) for name in HEALTH[1:]):
             self.source.keep(READING_BYTES + VALUE_BYTES * len(values))
+            self._is_read = True
+            if current.device in self._nameless:
+                current.device = self._by_limits()
             self.all.append(current)
             self.ascribe(current.device)
         elif current.stamp and not self.stamp:
             self.stamp = current.stamp
+
+    def _by_limits(self) -> str:
+        """The drive without a name that has the limits which were told last."""
+        limits_c = self._info.thresholds
+        if not limits_c:
+            return self.all[-1].device if self.all else ""
+        told = DriveIdentity(limits_c=limits_c)
+        for name in self._nameless:
+            known = self.drives.get(name, ToldDrive()).thresholds
+            if told.contradicted_by(DriveIdentity(limits_c=known)) is None:
+                return name
+        self._nameless.append(f"drive {len(self._nameless) + 1}")
+        return self._nameless[-1]
+
+    def name_all(self) -> None:
+        """Name the first of several drives without a name as the others are."""
+        if len(self._nameless) > 1:
+            self.drives["drive 1"] = self.drives.pop("", ToldDrive())
+            for reading in self.all:
+                reading.device = reading.device or "drive 1"
 
     def ascribe(self, device: str) -> None:
         """Ascribe what was told of a drive to `device`."""
@@ -266,7 +315,7 @@ class Readings:
     def current(self) -> Reading:
         """The reading that is being taken; a new one where none is."""
         if self._current is None:
-            self.begin(self.all[-1].device if self.all else "")
+            self.begin(self._heading or (self.all[-1].device if self.all else ""))
         assert self._current is not None
         return self._current
 
@@ -279,7 +328,12 @@ class Readings:
     # --- times ---
 
     def line(self, text: str) -> None:
-        """Take a line of something else: it may tell the time, or the interval of `watch`."""
+        """Take a line of something else: it may tell a drive, the time, or `watch`'s interval."""
+        if heading := heading_of(text):
+            self.end()
+            # a list of drives is above all of them
+            is_listed = not self._is_read and heading != self._heading
+            self._heading, self._is_read = "" if is_listed else heading, is_listed
         every = _EVERY.match(text)
         if every is not None:
             self.watch_s = number_of(every[1]) or None
@@ -381,19 +435,33 @@ class Readings:
 
     def threshold(self, name: str, celsius: float | None) -> None:
         """Take a limit that the drive states."""
-        if celsius is not None and is_possible_temp(celsius):
-            self._info.thresholds[name] = celsius
+        if celsius is None or not is_possible_temp(celsius):
+            return
+        told = DriveIdentity(limits_c={name: celsius})
+        if self._current and told.contradicted_by(DriveIdentity(limits_c=self._info.thresholds)):
+            self.end()  # it is another drive's output
+        self._info.thresholds[name] = celsius
 
     def identity(self, name: str, value: Any) -> None:
         """Take something that tells which drive it is."""
         if value not in ("", None):
             self._info.identity[name] = value
 
-    def name_of(self, serial: str) -> str:
-        """Return a name for the drive with this serial, which is others' too where it is hidden."""
+    def numbered(self, serial: str) -> None:
+        """Name the present reading's drive by its serial, which is others' too where it is hidden.
+
+        The name of a heading stays, as long as one drive's readings are below it.
+        """
+        device = self.current.device
+        if device and (
+            device != self._heading
+            or self.drives.get(device, ToldDrive()).identity.get("serial", serial) == serial
+        ):
+            return
+        self._heading = ""
         known, model = self.drives.get(serial), self._info.identity.get("model")
         is_other = known is not None and model not in (None, known.identity.get("model", model))
-        return f"{model} {serial}" if is_other else serial
+        self.current.device = f"{model} {serial}" if is_other else serial
 
     def of_drive(self, device: str, fields: Mapping[str, Any]) -> None:
         """Take what a list of drives says of one."""

@@ -380,10 +380,15 @@ def possible(log: Log, mapping: Mapping[str, str]) -> Log:
     return log.with_remarks(*_beyond_link(log))
 
 
+def carried_by(log: Log) -> tuple[float, str]:
+    """Return what a drive such as the log names moves at most in one direction, and why."""
+    texts = "\n".join(map(str, (*log.drive.values(), *log.conditions.values())))
+    return next((most, what) for kind, most, what in _CEILINGS_MB_S if kind.search(texts))
+
+
 def _beyond_link(log: Log) -> list[Remark]:
     """Whether more was moved, most of the time, than a drive such as the log names moves."""
-    texts = "\n".join(map(str, (*log.drive.values(), *log.conditions.values())))
-    most, what = next((most, what) for kind, most, what in _CEILINGS_MB_S if kind.search(texts))
+    most, what = carried_by(log)
     for name in log.samples.columns:
         if name.endswith("bw_mb_s"):
             usual = log.samples[name].drop_nulls().median()

@@ -22,8 +22,8 @@ from typing import Any, BinaryIO
 from heatsoak.errors import UsageError
 from heatsoak.files import require_file
 from heatsoak.fio import MAX_DOCUMENT, json_of
-from heatsoak.importer.json_stream import Document, Documents
 from heatsoak.importer.log import Remark
+from heatsoak.importer.numbers import Document, Documents
 from heatsoak.output import utf8_text
 from heatsoak.recording import Touched
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any, Self
 
 import heatsoak
-from heatsoak import cluster, errors
+from heatsoak import errors, tools
 from heatsoak.rack import host
 from heatsoak.rack.host import Host
 
@@ -39,7 +39,7 @@ class Hosts:
     def __init__(self, address: str) -> None:
         """Take the scheduler's address; raises UsageError for what is none."""
         self._address = address
-        self._client_class = cluster.client_class(address)
+        self._client_class = tools.client_class(address)
         self._client: Any = None
         self._workers: dict[str, str] = {}
         self._names: dict[str, str] = {}
@@ -64,11 +64,11 @@ class Hosts:
             if self._client is None:
                 await self._connect()
             identity = await asyncio.wait_for(
-                self._client.scheduler.identity(n_workers=-1), cluster.CONNECT_S
+                self._client.scheduler.identity(n_workers=-1), tools.CONNECT_S
             )
         except Exception as error:
             await self._close()
-            raise NoAnswerError(cluster.no_answer(self._address, error)) from error
+            raise NoAnswerError(tools.no_answer(self._address, error)) from error
         # all at once: each loads heatsoak when it is asked for the first time
         workers = sorted(identity["workers"].items())
         answers = await asyncio.gather(*(self._meet(*one) for one in workers))
@@ -147,14 +147,14 @@ class Hosts:
 
     async def _connect(self) -> None:
         self._client = self._client_class(
-            self._address, asynchronous=True, timeout=cluster.CONNECT_S, set_as_default=False
+            self._address, asynchronous=True, timeout=tools.CONNECT_S, set_as_default=False
         )
-        await asyncio.wait_for(self._client, 2 * cluster.CONNECT_S)
+        await asyncio.wait_for(self._client, 2 * tools.CONNECT_S)
 
     async def _close(self) -> None:
         client, self._client = self._client, None
         with suppress(Exception):
-            await asyncio.wait_for(client.close(), cluster.CONNECT_S)
+            await asyncio.wait_for(client.close(), tools.CONNECT_S)
 
 
 async def _answer(function: Callable[..., Any], words: tuple[Any, ...]) -> Any:

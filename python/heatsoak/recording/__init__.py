@@ -19,7 +19,7 @@ from heatsoak.recording.meta import (
     attempt_name,
     step_of_attempt,
 )
-from heatsoak.recording.reader import InMemoryRecording, Recording, find_recordings
+from heatsoak.recording.reader import InMemoryRecording, Recording, find_recordings, without_copies
 from heatsoak.recording.writer import RecordingWriter, is_being_written
 
 __all__ = [
@@ -42,4 +42,5 @@ __all__ = [
     "is_being_written",
     "schema_of",
     "step_of_attempt",
+    "without_copies",
 ]

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -15,16 +15,22 @@ from pydantic import ValidationError
 from heatsoak import writing
 from heatsoak.errors import ChangedError, UsageError
 from heatsoak.files import read_regular, require_file
+from heatsoak.identity import DriveIdentity
 from heatsoak.output import utf8_text
+from heatsoak.protocol import REPETITIONS
 from heatsoak.recording import writer
-from heatsoak.recording.columns import schema_of
+from heatsoak.recording.columns import limits_c, schema_of
 from heatsoak.recording.meta import EVENTS, JOURNAL, LONGEST_S, META, PARQUET, Event, RecordingMeta
 from heatsoak.toml import explain
+from heatsoak.words import listed
 
 #: The first interval, of a sensor or a logger, may start up to this long before the recording.
 _EARLY_S = 600.0
 #: Larger than any rate, temperature or count in its unit, and its square is still finite.
 _GREATEST = 1e18
+
+#: So many copies are named.
+_NAMED = 3
 
 #: A file of 1 MB may claim any number of samples: the limit is 100 days at 10 Hz.
 MAX_ROWS = 100_000_000
@@ -68,6 +74,18 @@ def find_recordings(
     for why in broken:
         on_broken(why)
     return whole
+
+
+def without_copies(recordings: Sequence["Recording"]) -> tuple[list["Recording"], list[str]]:
+    """Return each run once, and a sentence on recordings that are others' copies."""
+    runs: dict[object, Recording] = {}
+    copies = []
+    for one in recordings:
+        if (first := runs.setdefault(one.run, one)) is not one:
+            again = "given twice" if one.path == first.path else f"a copy of {first.path_text}"
+            copies.append(f"{one.path_text} is {again}")
+    said = [f"the same run counts once: {listed(copies, _NAMED)}"] if copies else []
+    return list(runs.values()), said
 
 
 @dataclass(frozen=True)
@@ -197,6 +215,28 @@ class Recording:
         """That it was changed after it was made, and what; None if nothing is known to be."""
         with self._reporting_damage():
             return writer.changes_of(self.path, self.meta)
+
+    @cached_property
+    def identity(self) -> DriveIdentity:
+        """Which drive it is of.
+
+        Names are compared within one boot, and of logs among those that lie together.
+        """
+        meta = self.meta
+        boot = None if meta.started_boot is None else meta.started_boot.id
+        place = str(self.path.parent) if meta.protocol.is_observed else self.path_text
+        limits = {f"{name}_c": c for name, c in limits_c(meta.sensors).items()}
+        return DriveIdentity.of(meta.drive, limits, boot or place)
+
+    @cached_property
+    def run(self) -> object:
+        """A key that is the same for copies of a recording: by its samples, and what was run."""
+        meta = self.meta
+        if meta.samples_sha256 is None or self.changes is not None:
+            return self.path.resolve()
+        labels = {k: v for k, v in meta.conditions.items() if k not in REPETITIONS}
+        what = meta.protocol.model_dump_json(), str(labels), self.identity.text
+        return meta.samples_sha256, meta.started_unix_s, *what
 
     @property
     def is_readable(self) -> bool:
@@ -350,6 +390,11 @@ class InMemoryRecording(Recording):
     def scan(self, columns: Iterable[str] | None = None) -> pl.LazyFrame:
         """Return the samples, as :meth:`Recording.scan` does."""
         return self.samples(columns).lazy()
+
+    @property
+    def run(self) -> object:
+        """A key of its own: several may come from one file, each of which is read once."""
+        return id(self)
 
     def save(self, directory: Path) -> Recording:
         """Write it to `directory`, which must be new or empty, and return what was written."""

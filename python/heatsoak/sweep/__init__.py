@@ -30,7 +30,7 @@ import polars as pl
 from typing_extensions import override
 
 import heatsoak
-from heatsoak import cluster, errors, system
+from heatsoak import errors, system, tools
 from heatsoak.output import Progress, announce
 from heatsoak.sweep import store, work
 from heatsoak.sweep.plan import DRAWS, Grid, GridPoint, SweepPlan, load_grid, plan_of
@@ -151,11 +151,11 @@ def _as_worker() -> None:
 
 @contextmanager
 def _cluster(address: str, task_bytes: float) -> Iterator[tuple[Executor, int]]:
-    connect = cluster.client_class(address)
+    connect = tools.client_class(address)
     try:
-        client = connect(address, timeout=cluster.CONNECT_S, set_as_default=False)
+        client = connect(address, timeout=tools.CONNECT_S, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
-        raise errors.ToolError(cluster.no_answer(address, error)) from error
+        raise errors.ToolError(tools.no_answer(address, error)) from error
     try:
         found = client.scheduler_info(n_workers=-1)["workers"]
         if not found:

@@ -12,14 +12,13 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from heatsoak.errors import UsageError
+from heatsoak.identity import serial_of
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.sensor.link import link_of
 from heatsoak.target.base import Identity
 
 SECTOR = 512  # the unit of sizes in sysfs, whatever the drive's block size
-
-_UNNUMBERED = {"", "none", "n/a", "na", "unknown", "default string", "0123456789abcdef"}
 
 
 @dataclass(frozen=True)
@@ -225,9 +224,8 @@ def _serial(directory: Path) -> str | None:
     if page is not None and len(page) > 4:  # SPC-4, Unit Serial Number page
         length = int.from_bytes(page[2:4], "big")
         found.append(page[4 : 4 + length].decode("ascii", "replace"))
-    serial = next((text for text in found if text), "").strip("\0 \t\r\n")
-    nonsense = serial.lower() in _UNNUMBERED or len(set(serial) - set(" -_.")) < 2
-    return None if nonsense or not serial.isprintable() else serial
+    serial = serial_of(next((text for text in found if text), None))
+    return serial if serial is not None and len(serial) > 1 else None
 
 
 def _model(directory: Path) -> str | None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from heatsoak import words
 from heatsoak.analysis.sensors.readings import Stretch
+from heatsoak.identity import DriveIdentity
 from heatsoak.twin import readings
 from heatsoak.twin.intervals import gradients_of
 from heatsoak.twin.model import SENSOR
@@ -187,8 +188,7 @@ def _log(
     log = readings.MeasuredRecording(
         path=plan.name,
         place=place,
-        model=None,
-        serial=None,
+        drive=DriveIdentity(),
         size_bytes=None,
         t_s=t_s,
         read_mb_s=share * full.read_mb_s,

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, groupby
 
 import numpy as np
 
 from heatsoak import catalog
 from heatsoak.analysis import analyze
 from heatsoak.errors import UsageError
-from heatsoak.recording import Recording
+from heatsoak.identity import numbered
+from heatsoak.recording import Recording, without_copies
 from heatsoak.twin import readings
 from heatsoak.twin.asked import RateBounds
 from heatsoak.twin.experiments import propose
@@ -55,17 +56,16 @@ def choose_base(measured: Sequence[readings.MeasuredRecording], model: str | Non
 
 def read_all(recordings: Iterable[Recording]) -> list[readings.MeasuredRecording]:
     """Return what recordings tell; raises UsageError as `measure`, and for several drives."""
-    opened = list(recordings)
+    opened, _ = without_copies(list(recordings))
     if not opened:
         raise UsageError("no recordings were given")
-    of_log: dict[str, set[str]] = {}
-    for one in opened:
-        of_log.setdefault(one.path_text, set()).add(str(one.meta.drive.get("path")))
-    for path, drives in of_log.items():
-        if len(drives) > 1:
+    for path, of_log in groupby(opened, key=lambda one: one.path_text):
+        drives = [one.identity for one in of_log]
+        if (count := len(set(numbered(drives)))) > 1:
+            names = sorted({one.name or one.text for one in drives})
             raise UsageError(
-                f"{path}: is of {len(drives)} drives, and a twin is of one: choose it with "
-                f"--device (device=) from {', '.join(sorted(drives))}"
+                f"{path}: is of {count} drives, and a twin is of one: choose it with "
+                f"--device (device=) from {', '.join(names)}"
             )
     findings = analyze(opened)
     measured = [
@@ -73,7 +73,7 @@ def read_all(recordings: Iterable[Recording]) -> list[readings.MeasuredRecording
         for recording, found in zip(opened, findings.recordings, strict=True)
     ]
     for first, second in combinations(measured, 2):
-        if (differ := readings.unlike(first.identity, second.identity)) is not None:
+        if (differ := first.drive.contradicted_by(second.drive)) is not None:
             raise UsageError(
                 f"{first.path} and {second.path} are of two drives ({differ[0]} and {differ[1]}): "
                 "a twin is of one"
@@ -167,9 +167,10 @@ def fit(recordings: Iterable[Recording], base: catalog.Drive | None = None) -> T
     """
     measured = read_all(recordings)
     known = {
-        key: next((found for one in measured if (found := getattr(one, key))), None)
-        for key in ("model", "serial", "size_bytes")
+        key: next((found for one in measured if (found := getattr(one.drive, key))), None)
+        for key in ("model", "serial")
     }
+    known["size_bytes"] = next((one.size_bytes for one in measured if one.size_bytes), None)
     chosen = choose_base(measured, known["model"]) if base is None else base
     shown = Shown.of(chosen, measured)
     full = _full_load(measured)

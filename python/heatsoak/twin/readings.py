@@ -11,14 +11,12 @@ from heatsoak import analysis, words
 from heatsoak.analysis.sensors import sense
 from heatsoak.analysis.sensors.readings import Stretch, read_stretches
 from heatsoak.errors import UsageError
+from heatsoak.identity import DriveIdentity
 from heatsoak.protocol import WorkloadStep, kind_of_condition
 from heatsoak.recording import Recording, columns, grid
 from heatsoak.sensor.nvme import celsius
 
 Array = NDArray[np.float64]
-
-#: A drive's serial, model and size in bytes; None where they were not recorded.
-Identity = tuple[str | None, str | None, int | None]
 
 #: What the model is driven at: short beside the time constant of a controller, some seconds.
 GRID_S = 1.0
@@ -103,8 +101,7 @@ class MeasuredRecording:
 
     path: str
     place: str
-    model: str | None
-    serial: str | None
+    drive: DriveIdentity
     size_bytes: int | None
     t_s: Array
     read_mb_s: Array
@@ -180,11 +177,6 @@ class MeasuredRecording:
         return float(self.binned_c[0] - np.min(self.binned_c))
 
     @property
-    def identity(self) -> Identity:
-        """Which drive it is of."""
-        return self.serial, self.model, self.size_bytes
-
-    @property
     def has_power(self) -> bool:
         """Whether power was measured most of the time."""
         return bool(np.mean(np.isfinite(self.power_w)) > 0.9)
@@ -250,13 +242,11 @@ def measure(recording: Recording, findings: analysis.RecordingFindings) -> Measu
     counted = _counted(samples)
     onsets = _onsets(steps, stretches, counted)
     changes += [onset.t_s for onset in onsets]
-    drive = recording.meta.drive
     return MeasuredRecording(
         path=name,
         place=place_of(recording),
-        model=drive.get("model"),
-        serial=drive.get("serial"),
-        size_bytes=drive.get("size_bytes"),
+        drive=recording.identity,
+        size_bytes=recording.meta.drive.get("size_bytes"),
         t_s=edges[1:] - first_s,
         read_mb_s=read,
         write_mb_s=write,
@@ -644,11 +634,3 @@ def _cache_gb(
         is_full = first is not None and first.cause == "write-cache"
         found.append((gb, first.during_mb_s if first is not None and is_full else None))
     return max(found, key=lambda one: one[0])
-
-
-def unlike(one: Identity, other: Identity) -> tuple[str | int, str | int] | None:
-    """Return in what two drives differ, of the one and of the other; None if they may be one."""
-    for here, there in zip(one, other, strict=True):
-        if here is not None and there is not None and here != there:
-            return here, there
-    return None

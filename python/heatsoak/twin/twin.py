@@ -1,6 +1,7 @@
 """The twin: what a fit found of one drive in its places, to be kept, loaded and asked."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from math import isclose
 from pathlib import Path
@@ -460,8 +461,9 @@ class Twin(Strict):
 
     def refuse_other(self, measured: readings.MeasuredRecording) -> None:
         """Raise UsageError where a recording is of another drive."""
-        own = self.serial, self.model, self.size_bytes
-        if (found := readings.unlike(own, measured.identity)) is not None:
+        other = measured.drive
+        own = replace(other, serial=self.serial, model=self.model, size_bytes=self.size_bytes)
+        if (found := own.contradicted_by(other)) is not None:
             raise UsageError(
                 f"the twin is of another drive than {measured.path} ({found[0]} and {found[1]})"
             )

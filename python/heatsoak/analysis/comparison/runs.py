@@ -10,8 +10,9 @@ from heatsoak.analysis.findings import RecordingFindings, StepFindings
 from heatsoak.analysis.names import DRIVE
 from heatsoak.analysis.view import RecordingView, StepView
 from heatsoak.errors import UsageError, suggestion
+from heatsoak.identity import numbered
 from heatsoak.protocol import REPETITIONS, Label
-from heatsoak.recording import Recording
+from heatsoak.recording import Recording, without_copies
 from heatsoak.words import listed
 
 #: What recordings can be grouped by, besides their conditions.
@@ -99,11 +100,10 @@ def group_runs(
     """
     once: dict[object, tuple[RecordingView, RecordingFindings]] = {}
     for judged in zip(opened, found, strict=True):
-        once.setdefault(_identity(judged[0].recording), judged)
-    given = [one.recording for one, _ in once.values()]
+        once.setdefault(judged[0].recording.run, judged)
+    given, notes = without_copies([view.recording for view in opened])
     if not given:
         raise UsageError("nothing to compare: name recordings, or directories of them")
-    notes = [] if len(given) == len(opened) else ["a recording that was given twice counts once"]
     group_of = {id(recording): _group(recording, by) for recording in given}
     if by == FILE:
         group_of = _files(given)
@@ -117,13 +117,16 @@ def group_runs(
     left_out = [recording.path_text for recording in given if recording not in known]
     if left_out:
         notes.append(f"left out, without a condition '{by}': {listed(left_out, 3)}")
-    others = [_others(recording, by) for recording in known]
+    # a drive may be called by other words in another recording of it
+    drives: dict[int, str] = {}
+    others = [
+        _others(recording, by, drives.setdefault(number, drive_label(recording.meta.drive)))
+        for number, recording in zip(numbered([r.identity for r in known]), known, strict=True)
+    ]
     # a condition that only one recording states is a difference too
     keys = list(dict.fromkeys(key for labels in others for key in labels))
     runs = [
-        GroupedRun(
-            *once[_identity(recording)], number, group, {key: labels.get(key) for key in keys}
-        )
+        GroupedRun(*once[recording.run], number, group, {key: labels.get(key) for key in keys})
         for number, (recording, labels) in enumerate(zip(known, others, strict=True))
         if (group := group_of[id(recording)]) is not None
     ]
@@ -169,10 +172,6 @@ def _with_aliases(runs: list[GroupedRun]) -> list[GroupedRun]:
     return [replace(run, alias=_LOAD) if run in logged else run for run in runs]
 
 
-def _identity(recording: Recording) -> Any:
-    return recording.path.resolve() if type(recording) is Recording else id(recording)
-
-
 def _group(recording: Recording, by: str) -> Label | None:
     meta = recording.meta
     if by == DRIVE:
@@ -193,7 +192,7 @@ def _files(recordings: Sequence[Recording]) -> dict[int, Label | None]:
     }
 
 
-def _others(recording: Recording, by: str) -> dict[str, Label | None]:
+def _others(recording: Recording, by: str, drive: str) -> dict[str, Label | None]:
     """What a recording must share with another to be paired with it."""
     meta = recording.meta
     others: dict[str, Label | None] = {
@@ -202,7 +201,7 @@ def _others(recording: Recording, by: str) -> dict[str, Label | None]:
         if by != FILE and key != by and key not in REPETITIONS
     }
     if by not in (DRIVE, MODEL):
-        others[DRIVE] = drive_label(meta.drive)
+        others[DRIVE] = drive
     if by != PROTOCOL:
         others[PROTOCOL] = meta.protocol.name
     return others

@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 
 from heatsoak import words
-from heatsoak.analysis.course import drive_of
 from heatsoak.analysis.findings import SensorTrust
 from heatsoak.analysis.sensors.flaws import (
     OF_DRIVES,
@@ -26,6 +25,7 @@ from heatsoak.analysis.sensors.readings import (
     ThermalLog,
     read_log,
 )
+from heatsoak.identity import numbered
 from heatsoak.recording import Recording
 
 #: Readings at the onsets are the same if they differ by no more than this plus one step: a sensor
@@ -203,21 +203,22 @@ def judge_sensors_together(
     whatever their cause: a step without any shows what a temperature reaches without throttling.
     """
     began = list(onsets)
-    sightings: dict[tuple[object, str], list[ReadingAtOnset]] = defaultdict(list)
+    drives = numbered([one.recording.identity for one in sensed])
+    sightings: dict[tuple[int, str], list[ReadingAtOnset]] = defaultdict(list)
     for index, one in enumerate(sensed):
         here = [onset for onset in began if onset.recording == index]
         for readings in one.log.readings:
             if not readings.is_of_host and readings.name not in one.distrusted:
                 clean = readings.only(~is_code(readings))
-                sightings[drive_of(one.recording), readings.name] += _sightings(one, clean, here)
+                sightings[drives[index], readings.name] += _sightings(one, clean, here)
     return [
         [
             trust
             if trust.trust == "poor"
-            else trust_from_onsets(trust, sightings[drive_of(one.recording), trust.name])
+            else trust_from_onsets(trust, sightings[drive, trust.name])
             for trust in one.trusts
         ]
-        for one in sensed
+        for one, drive in zip(sensed, drives, strict=True)
     ]
 
 

@@ -102,7 +102,7 @@ def direction_in(tokens: list[str]) -> Literal["read", "write"] | None:
 
 #: What kernels call a drive, or a part of one.
 DISK = re.compile(
-    r"(?:[shv]d[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+|nbd\d+|pmem\d+|dasd[a-z]+|fd\d+|sr\d+|"
+    r"(?:[shv]d[a-z]+|xvd[a-z]+|nvme\d+(?:n\d+)?|mmcblk\d+|nbd\d+|pmem\d+|dasd[a-z]+|fd\d+|sr\d+|"
     r"disk\d+|ada\d+|da\d+|nda\d+|nvd\d+|wd\d+|c\d+t\w+d\d+|cciss/c\d+d\d+)"
     r"(?:p?\d+)?"
 )

@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from heatsoak.errors import suggestion
+from heatsoak.identity import node_of
 from heatsoak.importer import tables
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Options
@@ -99,6 +100,8 @@ def wanted_drives(
     short = _name_of(device)
     wanted = [name for name in names if short == _name_of(name) != ""]
     wanted = wanted or [name for name, path in zip(names, paths, strict=False) if path == device]
+    node = node_of(device)
+    wanted = wanted or [name for name in names if node is not None and node == node_of(name)]
     part = rf"\b{re.escape(short)}\b" if tables.DISK.fullmatch(short) else re.escape(short)
     wanted = wanted or [name for name in names if re.search(part, name.lower())]
     if not wanted:

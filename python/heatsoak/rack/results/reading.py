@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from heatsoak import output
 from heatsoak.analysis import RecordingFindings
 from heatsoak.analysis.judge import read_and_judge
 from heatsoak.analysis.names import ENCLOSURE
@@ -19,10 +20,9 @@ from heatsoak.analysis.view import RecordingView
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.history.index import recordings_below, summaries_of
 from heatsoak.importer import divided
-from heatsoak.output import Progress, printable
 from heatsoak.protocol import REPETITIONS, Label, kind_of_condition, label_text
 from heatsoak.rack import state
-from heatsoak.recording import Recording
+from heatsoak.recording import Recording, without_copies
 from heatsoak.words import listed, plain
 
 HOST = "host"
@@ -172,7 +172,7 @@ class Results:
 
 
 def read_results(
-    directories: Sequence[Path], progress: Progress, on_damaged: Callable[[UsageError], None]
+    directories: Sequence[Path], progress: output.Progress, on_damaged: Callable[[UsageError], None]
 ) -> Results:
     """Judge all recordings below the directories, and add the tests that left none.
 
@@ -186,13 +186,19 @@ def read_results(
         for name, path in recordings_below(directory)
         if not any(part.startswith(".") for part in Path(name).parts)  # not collected as a whole
     ]
+    runs: list[Recording] = []
     rack = Results(run=next((one.run for one in listed.values() if one), None))
     known: set[tuple[Path, str]] = set()
     for number, (directory, name, path) in enumerate(found):
         progress(number / len(found), f"judging {name}")
         told = _told_of(name, listed[directory])
         try:
-            rack.tests.append(_tested(path, told))
+            recording = Recording.open(path)
+            runs, copies = without_copies([*runs, recording])
+            if not copies:
+                rack.tests.append(_tested(recording, told))
+            for text in copies:
+                output.announce(text)
         except UsageError as error:
             on_damaged(error)
             host, on, labels = (told.host, told.on, told.labels) if told else (None, name, {})
@@ -233,19 +239,18 @@ def _without(
         became, why = "lost", why or "its recording is not there"
     labels = _labels(given, host)
     # asked for by a serial or another id, and not by a path
-    serial = None if "/" in on or ":" in on else printable(on)
+    serial = None if "/" in on or ":" in on else output.printable(on)
     return Tested(
         host=labels.get(HOST),
-        drive=serial or ", ".join(filter(None, (printable(on), labels.get(HOST)))),
+        drive=serial or ", ".join(filter(None, (output.printable(on), labels.get(HOST)))),
         serial=serial,
         labels=labels,
         state=became,
-        why=printable(why) if why else None,
+        why=output.printable(why) if why else None,
     )
 
 
-def _tested(path: Path, test: state.Row | None) -> Tested:
-    recording = Recording.open(path)
+def _tested(recording: Recording, test: state.Row | None) -> Tested:
     recording.require_loadable()
     recording = divided(recording)
     meta = recording.meta
@@ -254,7 +259,9 @@ def _tested(path: Path, test: state.Row | None) -> Tested:
     summaries = summaries_of(opened, judged)
     first = summaries[0]
     labels = _labels(meta.conditions, test.host if test else None)
-    serial = next((printable(one) for one in (first["serial"], labels.get("serial")) if one), None)
+    serial = next(
+        (output.printable(one) for one in (first["serial"], labels.get("serial")) if one), None
+    )
     host = labels.get(HOST)
     became, why = str(meta.status), meta.reason
     if meta.status == "running":
@@ -271,8 +278,8 @@ def _tested(path: Path, test: state.Row | None) -> Tested:
         labels=labels,
         recording=recording.path_text,
         state=became,
-        why=printable(why) if why else None,
-        protocol=printable(meta.protocol.name),
+        why=output.printable(why) if why else None,
+        protocol=output.printable(meta.protocol.name),
         findings=judged,
         rows=rows,
         line=_line(opened, rows[0].step) if rows else (),
@@ -297,7 +304,7 @@ def _nameless(drive: str, labels: Mapping[str, str]) -> str:
 def _labels(conditions: Mapping[str, Label], host: str | None) -> dict[str, str]:
     told = {HOST: host, **conditions} if host else dict(conditions)
     return {
-        printable(name): printable(label_text(value))
+        output.printable(name): output.printable(label_text(value))
         for name, value in told.items()
         if name not in REPETITIONS
     }

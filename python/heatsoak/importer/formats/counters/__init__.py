@@ -122,8 +122,8 @@ def _take_field(
         starts = key != "current temperature" if is_temperature else not tables.has_headers
         if not readings.take(key, text, line, starts=starts):
             return False
-        if key == "serial number" and not readings.current.device:
-            readings.current.device = readings.name_of(text.strip()[:64])
+        if key == "serial number":
+            readings.numbered(text.strip()[:64])
     return True
 
 
