@@ -31,16 +31,18 @@ def judged_drops(
     """Return a step's drops with their causes; a fall goes on until it recovers or another cause
     begins.
 
-    A governor or host may lower throughput in several steps, or by a slope, a level and swings. A
-    cache fills up once and spare area runs out once, so two drops that both look like that are not
-    joined: each keeps the cause that its own evidence names.
+    A governor or host may lower throughput in several steps, or by a slope, a level and swings; one
+    that loses far more than what came before stands alone. A cache fills up once and spare area
+    runs out once, so two drops that both look like that are not joined: each keeps the cause that
+    its own evidence names.
     """
     judged: list[tuple[Case, Judgement]] = []
     for index, drop in enumerate(view.drops or []):
         case = Case(drop, view, list(others), list(siblings), index)
         judgement = weigh(case)
-        if judged and case.is_nested:
-            last, of_last = judged[-1]
+        last, of_last = judged[-1] if judged else (case, judgement)
+        # what is lost by far with the second is not told as if it began with the first
+        if judged and case.is_nested and last.drop.lost >= 0.5 * drop.lost:
             whole = Case(joined(last.drop, drop), view, last.others, last.siblings, last.index)
             if (of_whole := _of_both(of_last, judgement, weigh(whole))) is not None:
                 judged[-1] = (whole, of_whole)
