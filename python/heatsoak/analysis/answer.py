@@ -306,7 +306,7 @@ def _cause(episode: findings.Episode) -> str:
 def _cannot_tell(unknown: Sequence[findings.StepFindings], meta: RecordingMeta) -> findings.Answer:
     step = max(unknown, key=_loss)
     worst, deepest = max(_open_falls(step), key=_depth, default=None), step.deepest
-    if worst is not None and step.hot_from_start is None and not step.is_uneven:
+    if worst is not None and step.hot_from_start is None:
         known = "" if deepest is None or _is_open(deepest) else _besides(deepest)
         return findings.Answer(
             throttles="cannot-tell",

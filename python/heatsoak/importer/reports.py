@@ -42,12 +42,14 @@ class ReportTable:
         columns: those of a device.
         device_at: where the device's name stands; None where rows are of all devices together.
         cpu: places of shares of the processors' time, and 1 for those of work, -1 for others.
+        stolen_at: where the share stands that a hypervisor gave to others.
     """
 
     headers: Sequence[str]
     columns: Sequence[ReportColumn] = ()
     device_at: int | None = None
     cpu: tuple[tuple[int, float], ...] = ()
+    stolen_at: int | None = None
 
     def cpu_pct(self, words: Sequence[str]) -> float:
         """Return how busy the processors were."""
@@ -70,13 +72,16 @@ def table_of(
         headers,
         [(at, *known[h]) for at, h in enumerate(headers) if h in known and known[h][0] != CPU],
         headers.index(device) if device in headers else None,
-        tuple((at, -1.0) for at, h in enumerate(headers) if h in idle)
+        tuple((at, -1.0) for at, h in enumerate(headers) if h in idle or (idle and h in STOLEN))
         or tuple((at, 1.0) for at, h in enumerate(headers) if known.get(h, ("",))[0] == CPU),
+        next((at for at, h in enumerate(headers) if h in STOLEN), None),
     )
 
 
-#: A recording's column of how busy the processors were.
-CPU = "cpu_pct"
+#: A recording's columns of how busy the processors were, and how much others were given of them.
+CPU, CPU_STOLEN = "cpu_pct", "cpu_steal_pct"
+#: What tools call the latter.
+STOLEN = ("%steal", "steal", "st", "stl")
 
 
 @dataclass
@@ -161,11 +166,13 @@ class ReportReader:
         else:
             self.begin_report(stamp)
 
-    def cpu(self, busy_pct: float, prefix: str = "") -> None:
-        """Take how busy the processors were."""
+    def cpu(self, busy_pct: float, prefix: str = "", stolen_pct: float = np.nan) -> None:
+        """Take how busy the processors were, and how much of them others were given."""
         if not self.by_time and (not self.call.stamps or self._seen or self._has_cpu):
             self.begin_report(prefix)
         self.share(CPU, busy_pct)
+        if np.isfinite(stolen_pct):
+            self.share(CPU_STOLEN, stolen_pct)
         self._has_cpu = True
 
     def share(self, column: str, value: float) -> None:
@@ -203,7 +210,8 @@ class ReportReader:
         if table.columns:
             self.row("" if table.device_at is None else words[table.device_at], values, prefix)
         if table.cpu:
-            self.cpu(table.cpu_pct(words), prefix)
+            at = table.stolen_at
+            self.cpu(table.cpu_pct(words), prefix, np.nan if at is None else scaled(words[at]))
         return True
 
     def length(self, total: float, rate: float) -> None:

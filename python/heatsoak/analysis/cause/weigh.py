@@ -11,7 +11,7 @@ from typing import get_args
 
 import numpy as np
 
-from heatsoak.analysis.cause.case import Case, Finding
+from heatsoak.analysis.cause.case import Case, Finding, moving_c
 from heatsoak.analysis.cause.evidence import observe
 from heatsoak.analysis.findings import Cause, Verdict
 from heatsoak.analysis.series import Array
@@ -154,6 +154,8 @@ def _pair(text: str) -> Seen:
 
 #: The lowest probability at which a cause is named.
 MIN_SHARE_NAMED = 0.75
+#: With a temperature that moves, heat is named at this probability, whatever else was not seen.
+SURE_SHARE = 0.95
 #: A finding that moves the log-odds by less than this is neither for nor against.
 MIN_GAIN = 0.3
 #: No judgement from logs is more certain than this.
@@ -195,7 +197,12 @@ def weigh(case: Case) -> Judgement:
     shares = rules.shares(seen)
     shows_heat = rules.can_name("thermal", seen, as_probable=True)
     first, second = sorted(CAUSES, key=lambda cause: -shares[cause])[:2]
-    if shares[first] >= MIN_SHARE_NAMED and rules.can_name(first, seen):
+    is_named = rules.can_name(first, seen) or (
+        first == "thermal"
+        and shares[first] >= SURE_SHARE
+        and moving_c(case.view, case.drop.onset_s) is not None
+    )
+    if shares[first] >= MIN_SHARE_NAMED and is_named:
         evidence = _sentences(findings, first, None, shares, rules)
         confidence = rules.confidence(first, shares[first], seen)
         return Judgement(first, confidence, evidence, shares, findings, shows_heat)

@@ -93,11 +93,11 @@ def _take_json(source: Source, reader: reports.ReportReader) -> None:
         elif key == "timestamp" and isinstance(value, str):
             reader.stamp(plain_stamp(value))
         elif key == "avg-cpu":
-            idle, waiting = (
-                numbers.number_of(numbers.at(value, name)) for name in ("idle", "iowait")
+            idle, *others = (
+                numbers.number_of(numbers.at(value, name)) for name in ("idle", "iowait", "steal")
             )
             if idle == idle:
-                reader.cpu(100.0 - idle - (0.0 if waiting != waiting else waiting))
+                reader.cpu(100.0 - idle - np.nansum(others), stolen_pct=others[1])
         elif key == "disk":
             reader.header(("disk",))
         elif before == "statistics" and value == "":
@@ -120,10 +120,10 @@ def _take_jc(source: Source, reader: reports.ReportReader) -> None:
     for row in (one.value for one in source.documents()):
         if numbers.at(row, "type") == "cpu":
             reader.begin_report()
-            idle, waiting = (
-                numbers.number_of(row.get(f"percent_{of}")) for of in ("idle", "iowait")
+            idle, waiting, stolen = (
+                numbers.number_of(row.get(f"percent_{of}")) for of in ("idle", "iowait", "steal")
             )
-            reader.cpu(100.0 - idle - waiting)
+            reader.cpu(100.0 - idle - waiting - np.nan_to_num(stolen), stolen_pct=stolen)
         elif isinstance(name := numbers.at(row, "device"), str):
             _take_disk(reader, name, {_JC[key]: row[key] for key in row if key in _JC})
 
@@ -290,6 +290,7 @@ def _take_text(source: Source, reader: reports.ReportReader, table: _Table | Non
     pending = ""
     is_other = False
     idle_at: list[int] = []
+    has_stolen = False
     prefix_words = _prefix_words(source.head_lines)
     prefix = ""
     for number, line in source.lines():
@@ -318,11 +319,15 @@ def _take_text(source: Source, reader: reports.ReportReader, table: _Table | Non
                 continue
         if idle_at and numbers.is_number(words[0]):
             idle = [numbers.scaled(words[at]) for at in idle_at if at < len(words)]
-            reader.cpu(100.0 - sum(idle) if len(idle) == len(idle_at) else np.nan, prefix)
+            is_whole = len(idle) == len(idle_at)
+            stolen_pct = idle[-1] if is_whole and has_stolen else np.nan
+            reader.cpu(100.0 - sum(idle) if is_whole else np.nan, prefix, stolen_pct)
             idle_at = []
             continue
         if words[0] == "avg-cpu:" and "%idle" in words:
-            idle_at = [words.index(word) - 1 for word in ("%idle", "%iowait") if word in words]
+            has_stolen = "%steal" in words
+            not_work = ("%idle", "%iowait", "%steal")
+            idle_at = [words.index(word) - 1 for word in not_work if word in words]
             table, pending = None, ""
             continue
         if (date := date_in_heading(line)) is not None:

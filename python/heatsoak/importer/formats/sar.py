@@ -404,7 +404,8 @@ def _take_json(source: Source, reader: reports.ReportReader) -> bool:
             _take_values(reader, _ALL, flat)
         elif value.get("cpu") in ("all", "-1") and idle == idle:
             reader.at(stamp, length_s)
-            reader.cpu(100.0 - idle - np.nan_to_num(numbers.number_of(value.get("iowait"))))
+            others = [numbers.number_of(value.get(name)) for name in ("iowait", "steal")]
+            reader.cpu(100.0 - idle - np.nansum(others), stolen_pct=others[1])
         elif degrees == degrees and isinstance(item, (int, str)):
             reader.at(stamp, length_s)
             _take_degrees(reader, str(item)[:20], str(value.get("device"))[:100], degrees)
