@@ -29,8 +29,6 @@ class BlockTarget(FioTarget):
         erase_id: str | None = None,
         *,
         roots: Roots | None = None,
-        raw_dir: Path | None = None,
-        clock: base.RecordingClock | None = None,
         purges: Collection[PurgeMethod] = (),
     ) -> None:
         """Describe the drive without opening it; raises UsageError if it is not a block device.
@@ -38,10 +36,9 @@ class BlockTarget(FioTarget):
         `purges` are the purge methods that will be used: a drive that does not support these is not
         opened.
         """
-        super().__init__(raw_dir, clock)
+        super().__init__(roots)
         self._path = path
         self._erase_id = erase_id
-        self._roots = roots or Roots()
         self._purges = purges
         self._claimed: Claim | None = None
         self._read_fd: int | None = None

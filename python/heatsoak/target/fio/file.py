@@ -50,8 +50,6 @@ class DirectoryTarget(FioTarget):
         *,
         again: bool = False,
         roots: Roots | None = None,
-        raw_dir: Path | None = None,
-        clock: base.RecordingClock | None = None,
     ) -> None:
         """Determine how large the file can be, without creating it.
 
@@ -62,9 +60,8 @@ class DirectoryTarget(FioTarget):
         Raises RefusedError if the file system is too full, or lies in memory that is, and for
         device nodes; UsageError if `directory` is not one.
         """
-        super().__init__(raw_dir, clock)
+        super().__init__(roots)
         self._directory = directory
-        self._roots = roots or Roots()
         self._kept_free = KEPT_FREE_AGAIN if again else KEPT_FREE
         self._fd: int | None = None
         self._name: Path | None = None
@@ -301,20 +298,12 @@ class DirectoryTarget(FioTarget):
 class FileTarget(DirectoryTarget):
     """A file that is there already, and is only read."""
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        roots: Roots | None = None,
-        raw_dir: Path | None = None,
-        clock: base.RecordingClock | None = None,
-    ) -> None:
+    def __init__(self, path: Path, *, roots: Roots | None = None) -> None:
         """Examine the path; raises UsageError if it is not a file."""
         if not path.is_file():
             raise errors.UsageError(f"{path}: is not a file")
-        FioTarget.__init__(self, raw_dir, clock)
+        FioTarget.__init__(self, roots)
         self._path = path
-        self._roots = roots or Roots()
         self._fd = None
         self._name = None
         self._direct = False
