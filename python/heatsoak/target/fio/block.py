@@ -61,17 +61,15 @@ class BlockTarget(FioTarget):
             for method in self._purges:
                 purge.require(self._claimed, method)
             return
-        try:
-            self._read_fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-        except PermissionError as error:
-            raise errors.UsageError(
-                f"{self._path}: no permission to read it: run as root"
-            ) from error
-        except OSError as error:
-            raise errors.ToolError(f"{self._path}: cannot be opened: {error.strerror}") from error
+        with errors.saying(f"{self._path}: cannot be opened"):
+            try:
+                self._read_fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            except PermissionError as error:
+                raise errors.UsageError(
+                    f"{self._path}: no permission to read it: run as root"
+                ) from error
         found = os.fstat(self._read_fd)
-        number = f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}"
-        if not stat.S_ISBLK(found.st_mode) or number != self._number:
+        if not stat.S_ISBLK(found.st_mode) or sysfs.number_of(found.st_rdev) != self._number:
             raise errors.UsageError(
                 f"{self._path}: is not the whole disk {self._number}: name the disk itself"
             )

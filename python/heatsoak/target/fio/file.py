@@ -43,6 +43,10 @@ class DirectoryTarget(FioTarget):
     written yet, it is laid out, without yielding samples.
     """
 
+    _fd: int | None = None
+    _name: Path | None = None
+    _direct = False
+
     def __init__(
         self,
         directory: Path,
@@ -63,9 +67,6 @@ class DirectoryTarget(FioTarget):
         super().__init__(roots)
         self._directory = directory
         self._kept_free = KEPT_FREE_AGAIN if again else KEPT_FREE
-        self._fd: int | None = None
-        self._name: Path | None = None
-        self._direct = False
         self._sees_holes = True
         self._laid_out: list[tuple[int, int]] = []
         self._claimed_in: os.stat_result | None = None
@@ -304,9 +305,6 @@ class FileTarget(DirectoryTarget):
             raise errors.UsageError(f"{path}: is not a file")
         FioTarget.__init__(self, roots)
         self._path = path
-        self._fd = None
-        self._name = None
-        self._direct = False
         self.identity = _identity(path, path.stat().st_size, {"existing": True}, self._roots)
 
     def _claim(self, writes: bool) -> Iterator[base.Note]:
