@@ -33,7 +33,8 @@ def directory(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def target(directory: Path, tmp_path: Path) -> Iterator[DirectoryTarget]:
-    made = DirectoryTarget(directory, SMALL, raw_dir=tmp_path / "raw")
+    made = DirectoryTarget(directory, SMALL)
+    made.raw_dir = tmp_path / "raw"
     yield made
     made.close()
     assert list(directory.iterdir()) == []
@@ -242,7 +243,8 @@ def test_a_document_of_a_fio_that_fails_is_kept(
     directory: Path, fake_fio: Any, tmp_path: Path
 ) -> None:
     fake_fio("echo 'cannot go on' >&2\n" + say((1, 0, 4096, 250)) + "exit 4\n")
-    target = DirectoryTarget(directory, SMALL, raw_dir=tmp_path / "raw")
+    target = DirectoryTarget(directory, SMALL)
+    target.raw_dir = tmp_path / "raw"
     target.open(writes=True)
     with pytest.raises(ToolError, match="cannot go on"):
         list(target.run(step(name="a/b")))

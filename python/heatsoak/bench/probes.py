@@ -6,12 +6,12 @@ from typing import Literal
 
 import polars as pl
 
+from heatsoak import words
 from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.falls.find import MIN_S
 from heatsoak.analysis.rounds import mean_iops
 from heatsoak.analysis.view import drops_of
 from heatsoak.protocol import Step, WorkloadStep
-from heatsoak.words import duration_text, listed, percent_text
 
 #: What a drop is seen in.
 RATES = ("t_s", "interval_s", "read_bw_mb_s", "write_bw_mb_s", "read_iops", "write_iops")
@@ -181,7 +181,7 @@ class Prober:
             return Decision(False, f"'{step.only_after}' was not done")
         runtime_s = step.runtime_s if isinstance(step, WorkloadStep) else None
         if runtime_s is not None and runtime_s < MIN_S:
-            return Decision(False, f"{duration_text(runtime_s)} are too short to judge")
+            return Decision(False, f"{words.duration_text(runtime_s)} are too short to judge")
         if not step.only_if_drop_in:
             return Decision(True, f"'{step.only_after}' was done")
         return self._look_for_drop(step.only_if_drop_in)
@@ -190,22 +190,12 @@ class Prober:
         found: dict[str, list[str]] = {}
         for name in names:
             outcome = self._outcomes.get(name, _Outcome("skipped"))
-            if outcome.drop is not None:
-                drop = outcome.drop
-                return Decision(
-                    True,
-                    f"'{name}' fell by {percent_text(100 * drop.depth)} "
-                    f"after {duration_text(drop.onset_s)}",
-                )
+            if (drop := outcome.drop) is not None:
+                fell = f"fell by {words.percent_text(100 * drop.depth)}"
+                return Decision(True, f"'{name}' {fell} after {words.duration_text(drop.onset_s)}")
             found.setdefault(outcome.kind, []).append(f"'{name}'")
         if "failed" in found:
-            return Decision(True, f"{listed(found['failed'])} could not be judged")
+            return Decision(True, f"{words.listed(found['failed'])} could not be judged")
         said = {"steady": "nothing fell in", "short": "too short to judge:", "skipped": "not run:"}
-        return Decision(
-            False,
-            "; ".join(
-                f"{words} {' or '.join(found[kind])}"
-                for kind, words in said.items()
-                if kind in found
-            ),
-        )
+        whys = [f"{said[kind]} {' or '.join(found[kind])}" for kind in said if kind in found]
+        return Decision(False, "; ".join(whys))

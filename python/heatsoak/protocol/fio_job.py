@@ -144,9 +144,8 @@ class _Section:
         if re.fullmatch(r"(?:(\d+):)?(?:(\d+):)?(\d+):(\d+)", value) is not None:
             parts = [int(part) for part in value.split(":")]
             units = (1, 60, 3600, 86400)
-            return float(
-                sum(part * unit for part, unit in zip(reversed(parts), units, strict=False))
-            )
+            pairs = zip(reversed(parts), units, strict=False)
+            return float(sum(part * unit for part, unit in pairs))
         try:
             return parse_seconds(value)
         except ValueError as error:

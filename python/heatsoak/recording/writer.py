@@ -130,10 +130,8 @@ def lock_events(events: FileIO) -> bool:
     """Lock the open events file until it is closed; return False if another process has."""
     try:
         system.lock(events.fileno())
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True  # a file system without locks
+    except OSError as error:
+        return not isinstance(error, BlockingIOError)  # it may be a file system without locks
     return True
 
 

@@ -113,6 +113,22 @@ def resting(duration_s: float) -> Iterator[Batch]:
         yield HEARTBEAT
 
 
+def once_free(attempt: Callable[[], T], waits_s: Sequence[float], busy: int) -> T:
+    """Return the result of `attempt`, made again after each wait as long as it fails with `busy`.
+
+    Raises its last OSError, or at once any other one.
+    """
+    for wait_s in waits_s:
+        time.sleep(wait_s)
+        try:
+            return attempt()
+        except OSError as error:
+            if error.errno != busy:
+                raise
+            failed = error
+    raise failed
+
+
 class Closing:
     """What is closed at the end of a ``with``."""
 

@@ -215,12 +215,10 @@ def _held(controller: NvmeController, wanted: Thresholds) -> Iterator[Note]:
                 controller.set(after)
                 mine = after
             yield _note(controller, before, after)
-        except errors.HeatsoakError as error:
-            if (why := _back(controller, before, mine, path)) is not None:
+        except BaseException as error:
+            why = _back(controller, before, mine, path)
+            if why is not None and isinstance(error, errors.HeatsoakError):
                 raise type(error)(f"{error}; {why}") from error
-            raise
-        except BaseException:
-            _back(controller, before, mine, path)
             raise
         if (why := _back(controller, before, mine, path)) is not None:
             raise errors.ToolError(why)

@@ -12,11 +12,11 @@ and judged as interference. Users who want shared locks, or containers that load
 set a common directory; whoever can write there can block the others.
 """
 
+import errno
 import hashlib
 import os
 import re
 import tempfile
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -25,6 +25,7 @@ from heatsoak import writing
 from heatsoak.errors import RefusedError, saying
 from heatsoak.output import printable
 from heatsoak.sensor import Roots
+from heatsoak.target.base import once_free
 from heatsoak.target.place import Place
 
 #: Environment variable for another lock directory, such as one shared by containers.
@@ -32,8 +33,8 @@ DIRECTORY_VARIABLE = "HEATSOAK_LOCKS"
 #: Where root's locks are.
 ROOTS = Path("/run/heatsoak")
 _SHOWN = 200
-#: Longer than another process looks whether a drive is locked.
-_LOOK_S = 0.1
+#: Waits for another process that only looks whether a drive is locked; longer than it takes.
+_WAITS_S = (0.0, 0.1)
 
 
 @contextmanager
@@ -84,11 +85,7 @@ def _hold(key: str, place: Place, purpose: str | None) -> int:
         fd = writing.lock_file(path, 0o644 if is_shared else 0o600)
     kind = fcntl.LOCK_SH if purpose is None else fcntl.LOCK_EX
     try:
-        try:
-            fcntl.flock(fd, kind | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(_LOOK_S)
-            fcntl.flock(fd, kind | fcntl.LOCK_NB)
+        once_free(lambda: fcntl.flock(fd, kind | fcntl.LOCK_NB), _WAITS_S, errno.EWOULDBLOCK)
     except BlockingIOError:
         holder = os.pread(fd, _SHOWN, 0).decode("utf-8", "replace").strip()
         os.close(fd)
@@ -109,8 +106,7 @@ def _hold(key: str, place: Place, purpose: str | None) -> int:
 
 def lock_directory() -> Path:
     """Return where locks are: the directory set by the user, or else a private one."""
-    chosen = os.environ.get(DIRECTORY_VARIABLE)
-    if chosen:
+    if chosen := os.environ.get(DIRECTORY_VARIABLE):
         return Path(chosen)
     user = os.geteuid()
     runtime = os.environ.get("XDG_RUNTIME_DIR")

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from heatsoak import catalog, errors, system
 from heatsoak.protocol import Protocol
@@ -82,7 +82,8 @@ class Place:
         # fio and block devices need Linux; importing and judging do not
         from heatsoak.target import fio
 
-        clock = base.MonotonicClock(start_s)
+        target: fio.FioTarget
+        clock, path = base.MonotonicClock(start_s), Path(self.text)
         purges = set() if protocol is None else {step.method for step in protocol.purges}
         if self.kind != "block" and (impossible := purges - {"auto", "discard"}):
             raise errors.UsageError(
@@ -94,14 +95,15 @@ class Place:
         if file_bytes is not None:
             file_size = Size(bytes=file_bytes)
         if self.kind == "nbd":
-            return fio.NbdTarget(self.text, erase_id, raw_dir=raw_dir, clock=clock)
-        path = Path(self.text)
-        own: dict[str, Any] = {"roots": roots, "raw_dir": raw_dir, "clock": clock}
-        if self.kind == "block":
-            return fio.BlockTarget(path, erase_id, purges=purges, **own)
-        if self.kind == "file":
-            return fio.FileTarget(path, **own)
-        return fio.DirectoryTarget(path, file_size, again=again, **own)
+            target = fio.NbdTarget(self.text, erase_id)
+        elif self.kind == "block":
+            target = fio.BlockTarget(path, erase_id, roots=roots, purges=purges)
+        elif self.kind == "file":
+            target = fio.FileTarget(path, roots=roots)
+        else:
+            target = fio.DirectoryTarget(path, file_size, again=again, roots=roots)
+        target.clock, target.raw_dir = clock, raw_dir
+        return target
 
     def refuse_unsafe(
         self,

@@ -405,15 +405,10 @@ class SimulatedPair(base.Drives):
 
     def copy(self, step: protocol.Copy) -> Generator[base.NumberedBatch]:
         """Copy once; raises ShutDownError for a drive that shut itself down."""
+        source, destination = (target.core for target in self._both)
+        asked = (step.amount_bytes, step.bs, step.iodepth, step.buffer_bytes)
         try:
-            transfer = Transfer(
-                self._both[0].core,
-                self._both[1].core,
-                step.amount_bytes,
-                step.bs,
-                step.iodepth,
-                step.buffer_bytes,
-            )
+            transfer = Transfer(source, destination, *asked)
         except ValueError as error:
             raise UsageError(f"{step.name}: {error}") from error
         try:
@@ -450,5 +445,4 @@ class SimulatedPair(base.Drives):
         target = self._both[number]
         behind_s = max(each.clock.now_s() for each in self._both) - target.clock.now_s()
         if behind_s > _SAME_S:
-            for batch in target.idle(behind_s):
-                yield number, batch
+            yield from base.numbered(number, target.idle(behind_s))

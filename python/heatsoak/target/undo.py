@@ -3,8 +3,8 @@
 And where heatsoak keeps what it has to know when it is started again, after a restart too.
 """
 
+import errno
 import os
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from heatsoak import system, writing
 from heatsoak.errors import UsageError
 from heatsoak.files import open_regular
-from heatsoak.target.base import Note
+from heatsoak.target.base import Note, once_free
 
 STATE = Path("/run/heatsoak")
 #: The command that restores what killed runs left changed.
@@ -80,15 +80,7 @@ def taken(path: Path, held: str) -> Iterator[int]:
 
 def lock(file: int) -> None:
     """Take a run's lock on a file; raises BlockingIOError if another run has it."""
-    for wait_s in _LOCK_WAITS_S:
-        time.sleep(wait_s)
-        try:
-            system.lock(file)
-        except BlockingIOError as error:
-            held = error
-        else:
-            return
-    raise held
+    once_free(lambda: system.lock(file), _LOCK_WAITS_S, errno.EWOULDBLOCK)
 
 
 def still_left(text: str) -> Note:
@@ -165,8 +157,7 @@ ROOTS = Path("/var/lib/heatsoak")
 
 def state_directory() -> Path:
     """Return the directory, which may not be there yet: the one set by the user, or their own."""
-    chosen = os.environ.get(STATE_VARIABLE)
-    if chosen:
+    if chosen := os.environ.get(STATE_VARIABLE):
         return Path(chosen)
     if os.geteuid() == 0:
         return ROOTS

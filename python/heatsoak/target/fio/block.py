@@ -29,8 +29,6 @@ class BlockTarget(FioTarget):
         erase_id: str | None = None,
         *,
         roots: Roots | None = None,
-        raw_dir: Path | None = None,
-        clock: base.RecordingClock | None = None,
         purges: Collection[PurgeMethod] = (),
     ) -> None:
         """Describe the drive without opening it; raises UsageError if it is not a block device.
@@ -38,10 +36,9 @@ class BlockTarget(FioTarget):
         `purges` are the purge methods that will be used: a drive that does not support these is not
         opened.
         """
-        super().__init__(raw_dir, clock)
+        super().__init__(roots)
         self._path = path
         self._erase_id = erase_id
-        self._roots = roots or Roots()
         self._purges = purges
         self._claimed: Claim | None = None
         self._read_fd: int | None = None
@@ -64,17 +61,15 @@ class BlockTarget(FioTarget):
             for method in self._purges:
                 purge.require(self._claimed, method)
             return
-        try:
-            self._read_fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-        except PermissionError as error:
-            raise errors.UsageError(
-                f"{self._path}: no permission to read it: run as root"
-            ) from error
-        except OSError as error:
-            raise errors.ToolError(f"{self._path}: cannot be opened: {error.strerror}") from error
+        with errors.saying(f"{self._path}: cannot be opened"):
+            try:
+                self._read_fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            except PermissionError as error:
+                raise errors.UsageError(
+                    f"{self._path}: no permission to read it: run as root"
+                ) from error
         found = os.fstat(self._read_fd)
-        number = f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}"
-        if not stat.S_ISBLK(found.st_mode) or number != self._number:
+        if not stat.S_ISBLK(found.st_mode) or sysfs.number_of(found.st_rdev) != self._number:
             raise errors.UsageError(
                 f"{self._path}: is not the whole disk {self._number}: name the disk itself"
             )

@@ -43,6 +43,10 @@ class DirectoryTarget(FioTarget):
     written yet, it is laid out, without yielding samples.
     """
 
+    _fd: int | None = None
+    _name: Path | None = None
+    _direct = False
+
     def __init__(
         self,
         directory: Path,
@@ -50,8 +54,6 @@ class DirectoryTarget(FioTarget):
         *,
         again: bool = False,
         roots: Roots | None = None,
-        raw_dir: Path | None = None,
-        clock: base.RecordingClock | None = None,
     ) -> None:
         """Determine how large the file can be, without creating it.
 
@@ -62,13 +64,9 @@ class DirectoryTarget(FioTarget):
         Raises RefusedError if the file system is too full, or lies in memory that is, and for
         device nodes; UsageError if `directory` is not one.
         """
-        super().__init__(raw_dir, clock)
+        super().__init__(roots)
         self._directory = directory
-        self._roots = roots or Roots()
         self._kept_free = KEPT_FREE_AGAIN if again else KEPT_FREE
-        self._fd: int | None = None
-        self._name: Path | None = None
-        self._direct = False
         self._sees_holes = True
         self._laid_out: list[tuple[int, int]] = []
         self._claimed_in: os.stat_result | None = None
@@ -301,23 +299,12 @@ class DirectoryTarget(FioTarget):
 class FileTarget(DirectoryTarget):
     """A file that is there already, and is only read."""
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        roots: Roots | None = None,
-        raw_dir: Path | None = None,
-        clock: base.RecordingClock | None = None,
-    ) -> None:
+    def __init__(self, path: Path, *, roots: Roots | None = None) -> None:
         """Examine the path; raises UsageError if it is not a file."""
         if not path.is_file():
             raise errors.UsageError(f"{path}: is not a file")
-        FioTarget.__init__(self, raw_dir, clock)
+        FioTarget.__init__(self, roots)
         self._path = path
-        self._roots = roots or Roots()
-        self._fd = None
-        self._name = None
-        self._direct = False
         self.identity = _identity(path, path.stat().st_size, {"existing": True}, self._roots)
 
     def _claim(self, writes: bool) -> Iterator[base.Note]:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from heatsoak import errors
@@ -29,16 +28,9 @@ class NbdTarget(FioTarget):
     server, size and contents. Whether another client uses it at the same time cannot be known.
     """
 
-    def __init__(
-        self,
-        uri: str,
-        erase_id: str | None = None,
-        *,
-        raw_dir: Path | None = None,
-        clock: base.RecordingClock | None = None,
-    ) -> None:
+    def __init__(self, uri: str, erase_id: str | None = None) -> None:
         """Ask the server for the size; raises UsageError or ToolError if it gives none."""
-        super().__init__(raw_dir, clock)
+        super().__init__()
         self._uri = uri
         self._erase_id = erase_id
         self._server: Server | None = None

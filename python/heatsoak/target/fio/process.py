@@ -340,10 +340,8 @@ class FioWatch:
             if is_silent:
                 yield 0, base.HEARTBEAT
             moved = sum(lane.status.bytes for lane in self._lanes if lane.status is not None)
-            for note in stalls.look(moved):
-                yield 0, note
-        for note in stalls.end():
-            yield 0, note
+            yield from base.numbered(0, stalls.look(moved))
+        yield from base.numbered(0, stalls.end())
         for number, lane in enumerate(self._lanes):
             sample = lane.held_back()
             if sample is not None:

@@ -154,15 +154,10 @@ def replay_command(
 ) -> list[str]:
     """Return fio's command line for a replay; raises ToolError if fio is too old."""
     fio.require(OLDEST, " to replay")
+    name, largest = command.job_name(step.name), log.asked["largest_bytes"]
     return [
         *command.measured(fio.path),
-        *command.loading(
-            command.job_name(step.name),
-            place,
-            log.asked["largest_bytes"],
-            step.iodepth,
-            command.SEED,
-        ),
+        *command.loading(name, place, largest, step.iodepth, command.SEED),
         f"--read_iolog={fd_path(log.file.fileno())}",
         "--replay_no_stall=0",
         # otherwise fio only reaps completions when iodepth I/Os are in flight

@@ -37,20 +37,21 @@ Regions = Sequence[tuple[int, int]]
 
 
 class FioTarget(ABC):
-    """A target that fio loads; subclasses say which, and how it is claimed and purged."""
+    """A target that fio loads; subclasses say which, and how it is claimed and purged.
+
+    Attributes:
+        clock: time starts when the target is made, unless another clock is set before it is opened.
+        raw_dir: where the last document and the standard error of each step are saved
+            (``<step>.json``, ``<step>.stderr``); None to save neither.
+    """
 
     identity: base.Identity
+    raw_dir: Path | None = None
 
-    def __init__(
-        self, raw_dir: Path | None = None, clock: base.RecordingClock | None = None
-    ) -> None:
-        """Access nothing yet; time starts here unless a `clock` is given.
-
-        The last document and the standard error of each step are saved to `raw_dir`
-        (``<step>.json``, ``<step>.stderr``).
-        """
-        self._raw_dir = raw_dir
-        self.clock: base.RecordingClock = clock or base.MonotonicClock()
+    def __init__(self, roots: Roots | None = None) -> None:
+        """Access nothing yet."""
+        self._roots = roots or Roots()
+        self.clock: base.RecordingClock = base.MonotonicClock()
         self._fio: process.Fio | None = None
         self._writes = False
         self._opened = False
@@ -311,7 +312,7 @@ class FioTarget(ABC):
         """Return what follows a load on this target; with `job`, only that job."""
         disk = self.identity.details.get("device")
         busy = None if disk is None else busy_time(disk, Roots())
-        return Lane(step, self.place(), self.clock, self._raw_dir, busy, job, is_replay=is_replay)
+        return Lane(step, self.place(), self.clock, self.raw_dir, busy, job, is_replay=is_replay)
 
     def idle(self, duration_s: float) -> Iterator[base.Batch]:
         """Let time pass without load, yielding heartbeats."""

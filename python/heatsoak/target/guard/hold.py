@@ -7,8 +7,8 @@ import os
 import shlex
 import stat
 import sys
-import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from heatsoak.errors import NotEmptyError, RefusedError
 from heatsoak.output import printable
 from heatsoak.sensor import sysfs
 from heatsoak.sensor.base import Roots
-from heatsoak.target.base import Closing
+from heatsoak.target.base import Closing, once_free
 from heatsoak.target.device import DeviceInfo, describe_number
 from heatsoak.target.guard import look, users
 from heatsoak.target.guard.content import content
@@ -260,15 +260,8 @@ def _unused(device: Path, roots: Roots, known: DeviceInfo | None = None) -> Devi
 
 def _open_alone(device: Path, mode: int = os.O_RDWR) -> int:
     """Open a drive exclusively, waiting for programs that open it briefly, like :func:`_read`."""
-    for wait_s in _WAITS_S:
-        time.sleep(wait_s)
-        try:
-            return os.open(device, mode | os.O_EXCL | os.O_CLOEXEC)
-        except OSError as error:
-            if error.errno != errno.EBUSY:
-                raise
-            busy = error
-    raise busy
+    flags = mode | os.O_EXCL | os.O_CLOEXEC
+    return once_free(lambda: os.open(device, flags), _WAITS_S, errno.EBUSY)
 
 
 def examine(device: Path, roots: Roots | None = None) -> tuple[list[str], look.Data | None]:
@@ -323,27 +316,23 @@ def _read(
     Opens it for reading. A drive that is in use is not read for data. Whether others hold or lock
     it is found by doing so for a moment: ``heatsoak drives`` keeps no run from starting.
     """
-    try:
-        fd = os.open(device, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as error:
-        return [_cannot_open(error)], None
-    try:
-        if exclusively:
-            alone = _open_alone(device, os.O_RDONLY)
-            try:
-                _lock(alone, fcntl.LOCK_SH)
-            finally:
-                os.close(alone)
-        same_drive(fd, info, roots)
-        reasons = content(fd, info.size_bytes)
-        is_unread = reasons or not exclusively
-        return reasons, None if is_unread else _data(fd, info, is_whole=is_whole)
-    except OSError as error:
-        return [_cannot_open(error)], None
-    except Doubt as doubt:
-        return [str(doubt)], None
-    finally:
-        os.close(fd)
+    with ExitStack() as open_:
+        try:
+            fd = os.open(device, os.O_RDONLY | os.O_CLOEXEC)
+            open_.callback(os.close, fd)
+            if exclusively:
+                with ExitStack() as held:
+                    alone = _open_alone(device, os.O_RDONLY)
+                    held.callback(os.close, alone)
+                    _lock(alone, fcntl.LOCK_SH)
+            same_drive(fd, info, roots)
+            reasons = content(fd, info.size_bytes)
+            is_unread = reasons or not exclusively
+            return reasons, None if is_unread else _data(fd, info, is_whole=is_whole)
+        except OSError as error:
+            return [_cannot_open(error)], None
+        except Doubt as doubt:
+            return [str(doubt)], None
 
 
 def _data(fd: int, info: DeviceInfo, *, is_whole: bool) -> look.Data | None:
@@ -361,16 +350,13 @@ def _lock(fd: int, kind: int) -> None:
 
     While we have it locked exclusively, udev does not look for new partitions or volumes.
     """
-    for wait_s in _WAITS_S:
-        time.sleep(wait_s)
-        try:
-            fcntl.flock(fd, kind | fcntl.LOCK_NB)
-        except BlockingIOError:
-            continue
-        except OSError as error:
-            raise Doubt(f"it cannot be locked ({error.strerror})") from None
-        return
-    raise Doubt("another program has locked it, as partitioning tools do (stop it first)")
+    try:
+        once_free(lambda: fcntl.flock(fd, kind | fcntl.LOCK_NB), _WAITS_S, errno.EWOULDBLOCK)
+    except BlockingIOError:
+        others = "another program has locked it, as partitioning tools do (stop it first)"
+        raise Doubt(others) from None
+    except OSError as error:
+        raise Doubt(f"it cannot be locked ({error.strerror})") from None
 
 
 def _examine(fd: int, device: Path, info: DeviceInfo, erase_id: str | None, roots: Roots) -> Claim:
