@@ -187,9 +187,8 @@ def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None
             f"it was {words.number_text(times, 2)} times as fast in its first second, at "
             f"{words.temp_text(temps_c[0])}{doubt}"
         )
-    if least_c < definitions.USUALLY_THROTTLING_C:
-        return None
-    if _is_full_speed(view, others, definitions.USUALLY_THROTTLING_C):
+    usual_c = definitions.USUALLY_THROTTLING_C
+    if least_c < usual_c or _is_full_speed(view, others, usual_c):
         return None
     return (
         f"it was at {words.temps_text(temps_c)} from its first second, as hot as drives throttle "

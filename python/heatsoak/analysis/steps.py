@@ -42,7 +42,8 @@ def judged_drops(
         judgement = weigh(case)
         last, of_last = judged[-1] if judged else (case, judgement)
         # what is lost by far with the second is not told as if it began with the first
-        if judged and case.is_nested and last.drop.lost >= 0.5 * drop.lost:
+        is_much = drop.before - drop.during > 2 * (last.drop.before - last.drop.during)
+        if judged and case.is_nested and not is_much:
             whole = Case(joined(last.drop, drop), view, last.others, last.siblings, last.index)
             if (of_whole := _of_both(of_last, judgement, weigh(whole))) is not None:
                 judged[-1] = (whole, of_whole)

@@ -185,5 +185,5 @@ def is_at_full_speed(view: StepView, views: Iterable[StepView]) -> bool:
 def moving_c(view: StepView, at_s: float) -> float | None:
     """Return a step's temperature at a time; None without one, or if it stands still throughout."""
     values = view.temp.values
-    is_still = len(values) == 0 or float(np.ptp(values)) < definitions.MIN_RISE_K
-    return None if is_still else view.temp.at(at_s)
+    moves = len(values) > 0 and float(np.ptp(values)) >= definitions.MIN_RISE_K
+    return view.temp.at(at_s) if moves else None

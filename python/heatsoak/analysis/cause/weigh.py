@@ -154,8 +154,10 @@ def _pair(text: str) -> Seen:
 
 #: The lowest probability at which a cause is named.
 MIN_SHARE_NAMED = 0.75
-#: With a temperature that moves, heat is named at this probability, whatever else was not seen.
+#: With a temperature that moves, heat of this probability is named though it is only probable.
 SURE_SHARE = 0.95
+#: A drive that is asked for less cools in step with that, as one that is held back does.
+_TOGETHER = {("rate-and-temperature", "together"), ("rate-and-temperature", "time")}
 #: A finding that moves the log-odds by less than this is neither for nor against.
 MIN_GAIN = 0.3
 #: No judgement from logs is more certain than this.
@@ -197,12 +199,10 @@ def weigh(case: Case) -> Judgement:
     shares = rules.shares(seen)
     shows_heat = rules.can_name("thermal", seen, as_probable=True)
     first, second = sorted(CAUSES, key=lambda cause: -shares[cause])[:2]
-    is_named = rules.can_name(first, seen) or (
-        first == "thermal"
-        and shares[first] >= SURE_SHARE
-        and moving_c(case.view, case.drop.onset_s) is not None
-    )
-    if shares[first] >= MIN_SHARE_NAMED and is_named:
+    is_sure = shares["thermal"] >= SURE_SHARE and moving_c(case.view, case.drop.onset_s) is not None
+    if getattr(case.view.step, "watched", False):
+        is_sure = is_sure and _TOGETHER.isdisjoint(seen)
+    if shares[first] >= MIN_SHARE_NAMED and rules.can_name(first, seen, as_probable=is_sure):
         evidence = _sentences(findings, first, None, shares, rules)
         confidence = rules.confidence(first, shares[first], seen)
         return Judgement(first, confidence, evidence, shares, findings, shows_heat)

@@ -92,11 +92,6 @@ class Drop:
         return 1 - self.during / self.before
 
     @property
-    def lost(self) -> float:
-        """The rate that is lost, on the mean."""
-        return self.before - self.during
-
-    @property
     def depth_at_end(self) -> float:
         """The share that is lost in the drop's last `LAST_S`."""
         return 1 - self.last / self.before

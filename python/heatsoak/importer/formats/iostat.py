@@ -283,6 +283,18 @@ def _headers_of(lines: Sequence[str]) -> Sequence[str]:
 # --- sysstat's text, line by line ----------------------------------------------------------------
 
 
+#: Shares of the processors' time in which they did no work for this machine.
+_NOT_WORK = ("%idle", "%iowait", "%steal")
+
+
+def _take_processors(
+    reader: reports.ReportReader, words: Sequence[str], places: Sequence[int], prefix: str
+) -> None:
+    """Take the shares of `_NOT_WORK`, which stand at `places`; -1 where there are none."""
+    idle, *others = (numbers.scaled(words[at]) if 0 <= at < len(words) else np.nan for at in places)
+    reader.cpu(100.0 - idle - np.nansum(others), prefix, others[1])
+
+
 def _take_text(source: Source, reader: reports.ReportReader, table: _Table | None = None) -> None:
     """Take the lines of reports; `table` is that of rows without headers."""
     every, last_header, last_table = table, "", table
@@ -290,7 +302,6 @@ def _take_text(source: Source, reader: reports.ReportReader, table: _Table | Non
     pending = ""
     is_other = False
     idle_at: list[int] = []
-    has_stolen = False
     prefix_words = _prefix_words(source.head_lines)
     prefix = ""
     for number, line in source.lines():
@@ -318,16 +329,11 @@ def _take_text(source: Source, reader: reports.ReportReader, table: _Table | Non
                 pending = words[0]
                 continue
         if idle_at and numbers.is_number(words[0]):
-            idle = [numbers.scaled(words[at]) for at in idle_at if at < len(words)]
-            is_whole = len(idle) == len(idle_at)
-            stolen_pct = idle[-1] if is_whole and has_stolen else np.nan
-            reader.cpu(100.0 - sum(idle) if is_whole else np.nan, prefix, stolen_pct)
+            _take_processors(reader, words, idle_at, prefix)
             idle_at = []
             continue
         if words[0] == "avg-cpu:" and "%idle" in words:
-            has_stolen = "%steal" in words
-            not_work = ("%idle", "%iowait", "%steal")
-            idle_at = [words.index(word) - 1 for word in not_work if word in words]
+            idle_at = [words.index(name) - 1 if name in words else -1 for name in _NOT_WORK]
             table, pending = None, ""
             continue
         if (date := date_in_heading(line)) is not None:
