@@ -303,3 +303,16 @@ def test_one_of_two_causes_is_only_said_to_be_likely(tmp_path: Path) -> None:
     ).recordings
     assert found.steps[0].episodes[0].cause == "unknown"
     assert ": not heat; probably its write cache was full or" in found.answer.sentence
+
+
+@pytest.mark.parametrize(("top_c", "throttles"), [(45.0, "no"), (78.0, "yes")])
+def test_a_power_state_of_a_cool_drive_is_the_hosts_word(
+    tmp_path: Path, top_c: float, throttles: str
+) -> None:
+    temps_c = np.round(np.minimum(top_c, 29 + (top_c - 29) * T_S / 280))
+    state = np.where(T_S > 300, 1.0, 0.0)
+    rates = noisy(np.where(T_S > 300, 4900.0, 7000.0), 0.005)
+    found = judged(
+        log(tmp_path / "log.csv", read_mb_s=rates, ssd_temp_c=temps_c, power_state=state)
+    )
+    assert found.answer.throttles == throttles
