@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import tiny
 from command import complaint, heatsoak, heatsoak_here
+from made_recording import remake
 from streams import ASCII_ONLY, InAscii, Streams
 
 TABLE = "time,write_mb_s\n0,100\n1,100\n2,100\n3,100\n"
@@ -120,8 +121,9 @@ def test_an_option_that_some_of_several_logs_follow_is_accepted(
 def test_one_broken_recording_of_several_is_named_and_the_rest_is_used(
     ground: Path, tmp_path: Path, damage: str
 ) -> None:
-    for name in ("a", "b", "c"):
+    for number, name in enumerate(("a", "b", "c")):
         shutil.copytree(ground / "rec", tmp_path / "all" / name)
+        remake(tmp_path / "all" / name, started_unix_s=1_700_000_000.0 + number)
     broken = tmp_path / "all" / "b" / damage
     broken.write_bytes(broken.read_bytes()[:20])
     is_changed = damage == "samples.parquet"

@@ -208,6 +208,10 @@ export interface StepFindings {
  *         of what little else explains the fall.
  *     sensor_locked_up: whether a sensor jumped when it fell and has not moved since: the drive
  *         slows down for a heat that is not there.
+ *     from_start: whether it fell before three samples had shown a level, so that its full speed
+ *         may be higher.
+ *     hotter_sensor: another sensor of the drive that was as hot as drives throttle at, though
+ *         `temp_c_at_onset` was not; `hotter_c_at_onset` is how hot.
  */
 export interface Episode {
   onset_s: number;
@@ -243,6 +247,9 @@ export interface Episode {
   recovered: boolean;
   written_gb_at_onset: number | null;
   temp_c_at_onset: number | null;
+  hotter_sensor?: string | null;
+  hotter_c_at_onset?: number | null;
+  from_start?: boolean;
 }
 /**
  * IOPS of each second over the last `window_s`; the ratio is mean to standard deviation.
@@ -360,12 +367,14 @@ export interface SensorTrust {
  *     sentence: for somebody who does not know what an episode is.
  *     because: the strongest reasons, three at most.
  *     next: what would tell, or help; a command to paste where there is one.
+ *     alarm: what the drive itself warns of; `sentence` begins with it.
  */
 export interface Answer {
   throttles: "yes" | "no" | "cannot-tell" | "not-loaded";
   sentence: string;
   because?: string[];
   next?: string | null;
+  alarm?: string | null;
 }
 /**
  * What a drive itself counts of its heat, and says of its health, by its last reading in a log.

@@ -398,7 +398,7 @@ def _fell(episode: findings.Episode, what: str) -> str:
     temp = ""
     if episode.temp_c_at_onset is not None:
         temp = f", at {words.temp_text(episode.temp_c_at_onset)}"
-    if episode.hotter_c_at_onset is not None:
+    if episode.hotter_c_at_onset is not None and episode.cause in ("thermal", "unknown"):
         temp += f", and {words.temp_text(episode.hotter_c_at_onset)} at '{episode.hotter_sensor}'"
     swings = " again and again" if episode.oscillates else ""
     by, when = f"by {episode.depth_text}", f", after {words.duration_text(episode.onset_s)}"

@@ -226,7 +226,8 @@ class ReadOptions(LogOptions):
         Recordings that were changed after they were made are left out, or kept unread if
         `keeps_changed` is true, unless the user wants them read.
         """
-        from heatsoak import importer  # takes a while to load
+        from heatsoak import importer  # these take a while to load
+        from heatsoak.recording import without_copies
 
         # with a meter, the other options are about its log
         has_meter = self.power is not None
@@ -241,7 +242,10 @@ class ReadOptions(LogOptions):
                 on_broken=opened.leave_out,
                 damaged=self.damaged,
             )
-        opened.take(found, keeps_changed=keeps_changed)
+        runs, copies = without_copies(found)
+        for text in copies:
+            output.announce(text)
+        opened.take(runs, keeps_changed=keeps_changed)
         if self.power is not None:
             of_meter = replace(self.of_files, device=None)
             opened.recordings = importer.with_meter(
@@ -460,11 +464,6 @@ class Opened:
         Of those, only what was opened as damaged is taken, unless `keeps_changed` is true. Raises
         ChangedError if nothing is left.
         """
-        from heatsoak.recording import without_copies  # takes a while to load
-
-        recordings, copies = without_copies(recordings)
-        for text in copies:
-            output.announce(text)
         readable = [one for one in recordings if one.is_readable]
         if recordings and not (readable or keeps_changed):
             recordings[0].require_unchanged()
