@@ -68,8 +68,8 @@ def walked(cells: Sequence[Conditions], axes: Sequence[str]) -> list[Conditions]
         places.setdefault(tuple(cell[axis] for axis in axes), []).append(cell)
     given = list(places)
     orders = (given, _there_and_back(given), _there_and_back(given[::-1])[::-1])
-    fewest = min(orders, key=lambda order: sum(starmap(_distance, pairwise(order))))
-    return [cell for place in fewest for cell in places[place]]
+    shortest = min(orders, key=lambda order: sum(starmap(_distance, pairwise(order))))
+    return [cell for place in shortest for cell in places[place]]
 
 
 def changed(cell: Conditions, before: Conditions | None, axes: Sequence[str]) -> Conditions:

@@ -385,8 +385,10 @@ class _Table:
         has_bytes = any(name.endswith("bw_mb_s") for name in (*values, *(totals.keys() - growing)))
         for name, text in growing.items():
             # what is judged are bytes, where they were logged
-            turns = not has_bytes or name.endswith("bw_mb_s")
-            self._source.remark(text, ("rate", "unit")) if turns else self._source.note(text)
+            if has_bytes and name.endswith("iops"):
+                self._source.note(text)
+            else:
+                self._source.remark(text, ("rate", "unit"))
         if {derived.VOLTAGE, derived.CURRENT} <= values.keys():
             values["power_w"] = values.pop(derived.VOLTAGE) * values.pop(derived.CURRENT)
             self._source.note("power is voltage times current")
