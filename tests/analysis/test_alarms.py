@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 from command import heatsoak_here
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 #: A unit of what an NVMe drive counts.
@@ -47,8 +47,7 @@ def test_a_failed_drive_that_held_its_speed_is_told_to_have_failed(tmp_path: Pat
     answer = json.loads(heatsoak_here("analyze", "a.txt", "--format", "json", cwd=tmp_path).stdout)
     assert answer["answer"]["throttles"] == "no"
     assert answer["answer"]["alarm"].startswith("the drive itself warns")
-    report = ("report", "a.txt", "-o", "j.xml", "--fail-on", "any")
-    assert heatsoak_here(*report, cwd=tmp_path).returncode in (0, 1)
+    assert heatsoak_here("report", "a.txt", "-o", "j.xml", cwd=tmp_path).returncode == 0
     assert ElementTree.parse(tmp_path / "j.xml").getroot().findall(".//failure")
 
 
@@ -57,6 +56,7 @@ def test_a_failed_drive_that_held_its_speed_is_told_to_have_failed(tmp_path: Pat
     warnings=st.lists(st.sampled_from([0, 0, 1, 2, 4, 8, 16]), min_size=1, max_size=4),
     loaded=st.booleans(),
 )
+@example(warnings=[2, 4], loaded=True)
 def test_no_alarm_of_any_drive_is_missing_from_the_first_line(
     warnings: list[int], loaded: bool, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -66,6 +66,7 @@ def test_no_alarm_of_any_drive_is_missing_from_the_first_line(
         smart(path, f"EXAMPLE {index}TB", warning=warning, failed=failed, mb_s=mb_s, count=42)
     first = heatsoak_here("analyze", str(folder), cwd=folder).stdout.splitlines()[0]
     warned = [index for index, warning in enumerate(warnings) if warning]
+    warned.sort(key=lambda index: warnings[index] == 2)  # heat is no fault of the drive
     assert ("itself warns" in first) == bool(warned)
     if warned and warnings[1:]:
         assert first.startswith(f"In EXAMPLE {warned[0]}TB, the drive itself warns")

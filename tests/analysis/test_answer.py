@@ -305,6 +305,15 @@ def test_one_of_two_causes_is_only_said_to_be_likely(tmp_path: Path) -> None:
     assert ": not heat; probably its write cache was full or" in found.answer.sentence
 
 
+@pytest.mark.parametrize(("reads", "throttles"), [("83", "cannot-tell"), ("330", "no")])
+def test_a_sensor_that_stands_still_may_be_right_and_one_in_kelvins_may_not(
+    tmp_path: Path, reads: str, throttles: str
+) -> None:
+    found = judged(log(tmp_path / "log.csv", **HELD, ssd_temp_c=reads))
+    assert found.answer.throttles == throttles
+    assert ("cannot be trusted" in found.answer.sentence) == (throttles == "cannot-tell")
+
+
 @pytest.mark.parametrize(("top_c", "throttles"), [(45.0, "no"), (78.0, "yes")])
 def test_a_power_state_of_a_cool_drive_is_the_hosts_word(
     tmp_path: Path, top_c: float, throttles: str

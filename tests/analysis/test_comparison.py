@@ -586,6 +586,13 @@ def test_a_step_that_did_nothing_or_has_hardly_a_sample_is_compared_as_far_as_it
     assert mean.verdict in ("no difference shown", "negligible", "not tested")
 
 
+def test_a_fall_to_nothing_is_compared() -> None:
+    stopped = steady(1000) * (np.arange(len(steady(1000))) < 600)
+    recordings = [run({"sink": "none"}, stopped), run({"sink": "big"}, steady(1000), seed=2)]
+    depth = row(compare(recordings, "sink", "big"), "depth_pct", group="none")
+    assert depth.value == pytest.approx(100)
+
+
 def test_a_temperature_that_the_judge_does_not_trust_is_not_compared() -> None:
     stuck = {"temp_c.composite": 40.0}
     recordings = [

@@ -7,7 +7,7 @@ from typing import Literal
 from heatsoak import words
 from heatsoak.analysis import advice, findings
 from heatsoak.analysis.names import Named, Names
-from heatsoak.analysis.unloaded import by_own_count, counted_before, with_alarm
+from heatsoak.analysis.unloaded import by_own_count, counted_before, fails
 from heatsoak.protocol.conditions import phrase
 from heatsoak.recording.meta import RecordingMeta
 
@@ -49,7 +49,7 @@ def answer_of(recording: findings.RecordingFindings, meta: RecordingMeta) -> fin
     answer = _answer_of(recording, meta)
     before = [] if answer.throttles == "yes" else counted_before(recording.counted)
     because = [*answer.because[: _MAX_REASONS - len(before)], *before]
-    return with_alarm(answer.model_copy(update={"because": because}), recording.counted)
+    return answer.model_copy(update={"because": because})
 
 
 def _answer_of(recording: findings.RecordingFindings, meta: RecordingMeta) -> findings.Answer:
@@ -82,13 +82,13 @@ def answer_of_unread(why: str) -> findings.Answer:
 
 def left_open(read: findings.Answer, standing: Sequence[str]) -> findings.Answer:
     """Return an answer as it was read, which what was not read for certain leaves open."""
-    told = read.beside_alarm
     return findings.Answer(
         throttles="cannot-tell",
-        sentence=f"{_CANNOT_TELL}{standing[0]}. As read: {told[:1].lower()}{told[1:]}",
+        sentence=f"{_CANNOT_TELL}{standing[0]}. As read: "
+        f"{read.sentence[:1].lower()}{read.sentence[1:]}",
         because=[*standing[1:], *read.because][:_MAX_REASONS],
         next=read.next,
-    ).after(read.alarm)
+    )
 
 
 def answer_of_all(
@@ -101,14 +101,12 @@ def answer_of_all(
     if len(recordings) == 1:
         return recordings[0].answer
     together = _together(recordings, names)
-    warning = [
-        (one.answer, name)
-        for one, name in zip(recordings, names.recordings, strict=True)
-        if one.answer.alarm
-    ]
+    named = zip(recordings, names.recordings, strict=True)
+    warning = [(one, name) for one, name in named if one.answer.alarm]
     if not warning:
         return together
-    first, name = warning[0]
+    warning.sort(key=lambda both: not fails(both[0].counted))
+    first, name = warning[0][0].answer, warning[0][1]
     more = f", and so do {len(warning) - 1} more" if warning[1:] else ""
     alarm = f"{_where(name, names)}, {first.alarm}{more}"
     return together.after(alarm).model_copy(update={"next": first.next})
@@ -384,17 +382,9 @@ def _named(step: findings.StepFindings) -> str:
 
 def _fell(episode: findings.Episode, what: str) -> str:
     """``'writes' fell by 64 %, from 1,480 to 533 MB/s, after 283 s, at 78 C``."""
-    levels, verb = "", "fell"
-    for before, during, unit in (
-        (episode.before_mb_s, episode.during_mb_s, "MB/s"),
-        (episode.before_iops, episode.during_iops, "IOPS"),
-        (episode.before_lat_us, episode.during_lat_us, "µs an I/O"),
-    ):
-        if before is not None and during is not None:
-            levels = (
-                f", from {words.number_text(before, 2)} to {words.number_text(during, 2)} {unit}"
-            )
-            verb = "slowed" if before < during else "fell"
+    unit, before, during, _ = episode.levels
+    span = f"from {words.number_text(before, 2)} to {words.number_text(during, 2)} {unit}"
+    levels, verb = f", {span}" if unit else "", "slowed" if before < during else "fell"
     temp = ""
     if episode.temp_c_at_onset is not None:
         temp = f", at {words.temp_text(episode.temp_c_at_onset)}"
@@ -403,7 +393,7 @@ def _fell(episode: findings.Episode, what: str) -> str:
     swings = " again and again" if episode.oscillates else ""
     by, when = f"by {episode.depth_text}", f", after {words.duration_text(episode.onset_s)}"
     if episode.from_start:
-        by, when = f"from its start, by at least {episode.depth_text}", ""
+        by, when = f"from its start, by {episode.depth_text}", ""
     return f"{what} {verb}{swings} {by}{levels}{when}{temp}"
 
 

@@ -29,6 +29,8 @@ SAME_ONSET_RATIO = 1.1
 MIN_THROTTLING_C = 55.0
 #: Most drives throttle at this temperature or above, as they report it.
 USUALLY_THROTTLING_C = 70.0
+#: A reading above this is more than a drive survives.
+HOTTEST_C = 115.0
 #: A reported temperature that moves less under a load does not show its heat.
 MIN_RISE_K = 5.0
 #: A temperature this close to another is held there: sensors round to a kelvin, and lag.

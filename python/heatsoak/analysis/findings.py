@@ -12,6 +12,10 @@ from heatsoak.words import capital, percent_text
 PowerSource = Literal["measured", "reported", "modelled", "logged"]
 
 
+#: In what levels are logged, by how their keys end.
+_LEVELS = {"mb_s": "MB/s", "iops": "IOPS", "lat_us": "µs an I/O"}
+
+
 class _Findings(BaseModel):
     """Base: built when first used, for few recordings have every kind of finding."""
 
@@ -214,18 +218,35 @@ class Episode(_Findings):
     from_start: bool = False
 
     @property
+    def levels(self) -> tuple[str, float, float, float]:
+        """The unit that was logged, and in it the level before, the mean, and the lowest."""
+        for key, unit in _LEVELS.items():
+            names = (f"{level}_{key}" for level in ("before", "during", "lowest"))
+            before, during, lowest = (getattr(self, name) for name in names)
+            if before is not None and during is not None:
+                return unit, before, during, during if lowest is None else lowest
+        left = 1 - self.depth_pct / 100
+        return "", 1.0, left, left
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """The level before and the mean; of latencies, I/Os a second of each I/O in flight."""
+        _, before, during, _ = self.levels
+        return (before, during) if self.before_lat_us is None else (1e6 / before, 1e6 / during)
+
+    @property
+    def mean_depth_text(self) -> str:
+        """``20 %``, and ``at least`` that where the full speed was not seen."""
+        return f"{'at least ' if self.from_start else ''}{percent_text(self.depth_pct)}"
+
+    @property
     def depth_text(self) -> str:
         """``20 %``, or ``20 %, 26 % at its lowest`` where that is more than 5 points deeper."""
-        levels = (
-            (self.lowest_mb_s, self.before_mb_s),
-            (self.lowest_iops, self.before_iops),
-            (self.before_lat_us, self.lowest_lat_us),
-        )
-        shares = [low / high for low, high in levels if low is not None and high]
-        lowest_pct = 100 * (1 - min(shares, default=1.0))
+        _, before, _, lowest = self.levels
+        lowest_pct = 100 * (1 - min(before, lowest) / max(before, lowest, 1e-9))
         if lowest_pct <= self.depth_pct + 5:
-            return f"{percent_text(self.depth_pct)}"
-        return f"{percent_text(self.depth_pct)}, {percent_text(lowest_pct)} at its lowest"
+            return self.mean_depth_text
+        return f"{self.mean_depth_text}, {percent_text(lowest_pct)} at its lowest"
 
 
 class IopsPercentiles(_Findings):

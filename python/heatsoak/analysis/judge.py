@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from heatsoak import words
-from heatsoak.analysis import definitions, scores, steps
+from heatsoak.analysis import definitions, scores, steps, unloaded
 from heatsoak.analysis.answer import (
     answer_of,
     answer_of_all,
@@ -28,7 +28,6 @@ from heatsoak.analysis.findings import (
 from heatsoak.analysis.names import names_of
 from heatsoak.analysis.rounds import place_in_rounds, rounds_of
 from heatsoak.analysis.sensors import EpisodeOnset, judge_sensors_together
-from heatsoak.analysis.unloaded import counted_of, unloaded_of
 from heatsoak.analysis.view import RecordingView, StepView, siblings_of
 from heatsoak.identity import numbered
 from heatsoak.recording import IN_ORDER_ONLY, Recording, Touched
@@ -75,6 +74,7 @@ def read_and_judge(
         findings.sensors = sensors
         findings.answer = answer_of(findings, one.recording.meta)
         take_back(findings)
+        findings.answer = unloaded.with_alarm(findings.answer, findings.counted)
     copies = [copy_findings((opened[s], found[s]), (opened[d], found[d])) for s, d in pairs]
     judged = iter(found)
     told = [next(judged) if one.is_readable else _unread(one) for one in given]
@@ -151,8 +151,8 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
         scores=scores.scores_of(recording, by_name, rounds),
         rounds=rounds,
         power=scores.power_of(recording, opened.samples),
-        counted=counted_of(recording, opened.samples),
-        unloaded=None if opened.idle is None else unloaded_of(opened.idle),
+        counted=unloaded.counted_of(recording, opened.samples),
+        unloaded=None if opened.idle is None else unloaded.unloaded_of(opened.idle),
         reservations=reservations_of(recording),
     )
 

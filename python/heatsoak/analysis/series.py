@@ -227,6 +227,27 @@ def resampled(series: RateSeries, start_s: float, end_s: float, step_s: float) -
     return series.means(start_s + step_s * np.arange(count + 1, dtype=np.float64))
 
 
+def response(
+    cause: Array, temps_c: Array, step_s: float, known: NDArray[np.bool_] | None = None
+) -> tuple[float, float, float]:
+    """Return how much of a temperature its lagged cause explains at most, as a share of the
+    variance, with which time constant in s, and K for each unit of it.
+
+    Both are at even steps; only those that are `known` count. It begins settled at a cause of 0.
+    Less heat never warms.
+    """
+    some = np.ones(len(cause), dtype=bool) if known is None else known
+    rest = temps_c[some] - temps_c[some].mean()
+    best = 0.0, 0.0, 0.0
+    for tau_s in TIME_CONSTANTS_S.tolist():
+        heat = lagged(cause, step_s / tau_s)[some]
+        heat = heat - heat.mean()
+        along, own = float(heat @ rest), float(heat @ heat)
+        if along > 0:
+            best = max(best, (along**2 / own / float(rest @ rest), tau_s, along / own))
+    return best
+
+
 def lagged(spent: Array, steps: float) -> Array:
     """Return a first-order lag of one over `steps`, from 0 on."""
     # scipy's filters take half a second to import

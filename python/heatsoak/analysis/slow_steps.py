@@ -175,20 +175,24 @@ def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None
     first_s = min((drop.onset_s for drop in view.drops or []), default=math.inf)
     temps_c = view.temp.between(-math.inf, first_s)
     doubt = ""
-    if len(view.temp.values) == 0 and (aside := view.own_temps(trusted=False)):
-        temps_c = next(iter(aside.values())).between(-math.inf, first_s)
-        doubt = ", by a sensor that cannot be trusted"
+    if len(view.temp.values) == 0:
+        # one that stands still may be right; what no drive survives is another unit, or a code
+        aside = [
+            track.between(-math.inf, first_s) for track in view.own_temps(trusted=False).values()
+        ]
+        known = (values for values in aside if np.max(values, initial=0.0) <= definitions.HOTTEST_C)
+        temps_c, doubt = next(known, temps_c), ", by a sensor that cannot be trusted"
     if len(temps_c) == 0:
         return None
-    least_c = float(np.min(temps_c))
-    times = view.throughput.mean(0.0, 1.0) / max(view.level, 1e-9)
-    if least_c >= definitions.MIN_THROTTLING_C and times >= definitions.MUCH_FASTER:
+    coolest_c = float(np.min(temps_c))
+    speed_up = view.throughput.mean(0.0, 1.0) / max(view.level, 1e-9)
+    if coolest_c >= definitions.MIN_THROTTLING_C and speed_up >= definitions.MUCH_FASTER:
         return (
-            f"it was {words.number_text(times, 2)} times as fast in its first second, at "
+            f"it was {words.number_text(speed_up, 2)} times as fast in its first second, at "
             f"{words.temp_text(temps_c[0])}{doubt}"
         )
-    usual_c = definitions.USUALLY_THROTTLING_C
-    if least_c < usual_c or _is_full_speed(view, others, usual_c):
+    limit_c = definitions.USUALLY_THROTTLING_C
+    if coolest_c < limit_c or _is_full_speed(view, others, limit_c):
         return None
     return (
         f"it was at {words.temps_text(temps_c)} from its first second, as hot as drives throttle "

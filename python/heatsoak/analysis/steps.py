@@ -61,7 +61,8 @@ def _of_both(first: Judgement, second: Judgement, whole: Judgement) -> Judgement
         return None
     if whole.cause != "unknown":
         return whole if whole.cause == first.likeliest else None
-    return next((one for one in (first, second) if one.cause != "unknown"), whole)
+    named = next((one for one in (first, second) if one.cause != "unknown"), None)
+    return whole if named is None else named.without("depth")
 
 
 def episode_of(case: Case, judgement: Judgement) -> findings.Episode:

@@ -136,6 +136,17 @@ def _between(counted: findings.OwnCount) -> str:
     return f"{told} ({words.duration_text(counted.between_s)})" if counted.between_s else told
 
 
+def fails(counted: findings.OwnCount | None) -> bool:
+    """Whether a drive says that it fails, rather than that it is hot.
+
+    NVMe drives are said to fail for any warning, and one of heat is no fault of theirs.
+    """
+    if counted is None:
+        return False
+    warning = counted.critical_warning or 0
+    return bool(warning & ~_TEMPERATURE or (counted.failed and not warning))
+
+
 def with_alarm(answer: findings.Answer, counted: findings.OwnCount | None) -> findings.Answer:
     """Return an answer that begins with what the drive itself warns of, if it does."""
     warning = 0 if counted is None else counted.critical_warning or 0
@@ -145,8 +156,7 @@ def with_alarm(answer: findings.Answer, counted: findings.OwnCount | None) -> fi
     told += ["its health is FAILED"] if has_failed else []
     if not told:
         return answer
-    # NVMe drives are said to fail for any warning, and one of heat is no fault of theirs
-    is_failing = warning & ~_TEMPERATURE or not warning
+    is_failing = fails(counted)
     alarm = f"the drive itself warns ({', '.join(told)})"
     more = f"; {answer.next}" if answer.next else ""
     next_ = _SAVE if is_failing else f"cool it better{more.removeprefix('; cool it better')}"
@@ -291,12 +301,7 @@ def _followed(view: StepView) -> _Followed | None:
         if len(track.values) < _MIN_READINGS or float(np.ptp(track.values)) == 0:
             continue
         cause = track.along(grid_s)
-        for tau_s in series.TIME_CONSTANTS_S:
-            followed = series.lagged(cause - cause[0], step_s / tau_s)
-            if float(np.std(followed)) == 0:
-                continue
-            r = float(np.corrcoef(followed, temps_c)[0, 1])
-            # less heat never warms
-            if r > 0 and r * r > explained:
-                explained, best = r * r, _Followed(what, column, float(tau_s))
+        share, tau_s, _ = series.response(cause - cause[0], temps_c, step_s)
+        if share > explained:
+            explained, best = share, _Followed(what, column, tau_s)
     return best

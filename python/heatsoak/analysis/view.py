@@ -238,11 +238,13 @@ class StepView:
     @cached_property
     def temp(self) -> SensorTrack:
         """The drive's own temperature: composite, or the hottest of its other sensors."""
+        return self.track(self._main_sensor)
+
+    @cached_property
+    def _main_sensor(self) -> str:
         own = self.own_temps()
-        tracks = [own[name] for name in drive_temperatures(own)]
-        return max(
-            tracks, key=lambda t: float(np.max(t.values, initial=-np.inf)), default=self.track("")
-        )
+        tops = {name: float(np.max(own[name].values, initial=-np.inf)) for name in own}
+        return max(drive_temperatures(own), key=lambda name: tops[name], default="")
 
     def own_temps(self, *, trusted: bool = True) -> dict[str, SensorTrack]:
         """Return the drive's temperatures that can be trusted, or those that cannot, by column."""
@@ -262,7 +264,7 @@ class StepView:
         tops = [
             (float(np.max(values)), name.removeprefix(TEMPERATURES))
             for name, track in self.own_temps().items()
-            if track is not self.temp and len(values := track.between(start_s, end_s))
+            if name != self._main_sensor and len(values := track.between(start_s, end_s))
         ]
         top_c, name = max(tops, default=(0.0, ""))
         return (name, top_c) if tops else None

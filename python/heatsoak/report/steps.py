@@ -100,7 +100,7 @@ def _fell(episode: Episode) -> str:
     is_swing = episode.oscillates and episode.period_s is not None
     every = f", every {words.known_text(episode.period_s)} s" if is_swing else ""
     after = words.duration_text(episode.onset_s)
-    return f"{_verb(episode.cause)} by {words.percent_text(episode.depth_pct)} after {after}{every}"
+    return f"{_verb(episode.cause)} by {episode.mean_depth_text} after {after}{every}"
 
 
 def _cost(episode: Episode) -> float:

@@ -3,7 +3,7 @@ likely enough."""
 
 import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from itertools import product
@@ -183,6 +183,12 @@ class Judgement:
     shares: dict[str, float]
     findings: list[Finding]
     shows_heat: bool
+
+    def without(self, about: str) -> "Judgement":
+        """Return it without the sentences on something, such as what a part of a fall lost."""
+        texts = tuple(one.text for one in self.findings if one.about == about)
+        kept = [line for line in self.evidence if not texts or not line.endswith(texts)]
+        return replace(self, evidence=kept)
 
     @property
     def likeliest(self) -> str:

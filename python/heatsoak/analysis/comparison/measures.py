@@ -365,8 +365,7 @@ def _falls(
     below = noise.draws(deepest.onset_s, deepest.end_s, rng)
     draws = None
     if above is not None and below is not None:
-        during = view.throughput.mean(deepest.onset_s, deepest.end_s)
-        before = during / (1 - deepest.depth_pct / 100)
+        before, during = deepest.rates
         share = (during + below) / np.maximum(before + above, 1e-9)
         draws = 100 * (1 - share) - deepest.depth_pct
     yield "depth_pct", Measure(deepest.depth_pct, draws=draws)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from heatsoak import words
-from heatsoak.analysis.definitions import USUALLY_THROTTLING_C
+from heatsoak.analysis.definitions import HOTTEST_C, USUALLY_THROTTLING_C
 from heatsoak.analysis.sensors.readings import TemperatureReadings, ThermalLog
-from heatsoak.analysis.series import TIME_CONSTANTS_S, lagged
+from heatsoak.analysis.series import lagged, response
 from heatsoak.recording.grid import Array
 
 #: The fewest readings from which a temperature is called stuck.
@@ -109,28 +109,16 @@ def frozen(readings: TemperatureReadings, log: ThermalLog) -> Flaw | None:
 
 
 def _warmed_k(beside: TemperatureReadings, log: ThermalLog, start_s: float, end_s: float) -> float:
-    """By how much the load moves a temperature in some time, as that followed it `beside` it.
-
-    The heat of the load is its lagged rate, by the time constant that explains most.
-    """
-    beside = beside.only((beside.t_s >= 0) & (beside.t_s < len(log.load)))
-    if len(beside.values) < _STUCK_READINGS // 2 or np.ptp(beside.values) < _MIN_CHANGE_K:
+    """By how much the load moves a temperature in some time, as that followed it `beside` it."""
+    t_s = np.arange(len(log.load), dtype=np.float64)
+    known = (t_s >= beside.t_s[0]) & (t_s <= beside.t_s[-1]) & ~((t_s > start_s) & (t_s < end_s))
+    temps_c = beside.along(t_s)
+    if np.count_nonzero(known) < _STUCK_READINGS or np.ptp(temps_c[known]) < _MIN_CHANGE_K:
         return 0.0
-    rest = beside.values - beside.values.mean()
-    explained, moved_k = 0.0, 0.0
-    for tau_s in TIME_CONSTANTS_S:
-        heat = lagged(log.load, 1 / tau_s)
-        seen = heat[beside.t_s.astype(int)]
-        seen = seen - seen.mean()
-        along = float(seen @ rest)
-        if along > 0 and (r2 := along**2 / float(seen @ seen) / float(rest @ rest)) > explained:
-            meanwhile = heat[int(max(start_s, 0)) : int(end_s) + 1]
-            k_per_mb_s = along / float(seen @ seen)
-            explained, moved_k = (
-                r2,
-                k_per_mb_s * float(np.ptp(meanwhile)) if len(meanwhile) else 0.0,
-            )
-    return moved_k if explained >= _FOLLOWS else 0.0
+    explained, tau_s, k_per_unit = response(log.load, temps_c, 1.0, known)
+    heat = lagged(log.load, 1 / tau_s) if tau_s else log.load
+    meanwhile = float(np.ptp(heat[int(max(start_s, 0)) : int(end_s)]))
+    return k_per_unit * meanwhile if explained >= _FOLLOWS else 0.0
 
 
 def locked_up_at(t_s: Array, values: Array) -> int | None:
@@ -175,7 +163,7 @@ def wrong_unit(readings: TemperatureReadings, _: ThermalLog) -> Flaw | None:
             return Flaw(f"{span}: these look like {unit} of a degree, {in_c}")
     top = float(np.quantile(readings.values, 0.95))
     low_c, high_c = (low - 32) / 1.8, (high - 32) / 1.8
-    if top > 115 and high_c <= 100 and low_c >= 10:
+    if top > HOTTEST_C and high_c <= 100 and low_c >= 10:
         in_c = words.temps_text((low_c, high_c))
         return Flaw(f"{span}, more than a drive survives: in Fahrenheit that is {in_c}")
     return None
