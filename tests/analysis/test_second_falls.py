@@ -47,8 +47,8 @@ def test_a_fall_in_steps_has_no_evidence_of_what_one_of_them_lost() -> None:
     stairs = [lost(120, 0.09), lost(180, 0.09), lost(240, 0.12)]
     of = judged(stairs, "write", sigma=0.005, temp_c__composite=temps)
     for case, judgement in of:
-        lost = f"{100 * case.drop.depth:.0f} %"
-        assert all(lost in line for line in judgement.evidence if "of its speed" in line)
+        share = f"{100 * case.drop.depth:.0f} %"
+        assert all(share in line for line in judgement.evidence if "of its speed" in line)
 
 
 def test_a_slope_and_the_swings_of_its_level_are_one_fall() -> None:
