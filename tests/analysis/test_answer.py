@@ -325,3 +325,13 @@ def test_a_power_state_of_a_cool_drive_is_the_hosts_word(
         log(tmp_path / "log.csv", read_mb_s=rates, ssd_temp_c=temps_c, power_state=state)
     )
     assert found.answer.throttles == throttles
+
+
+def test_a_fall_in_steps_has_no_evidence_of_what_one_of_them_lost(tmp_path: Path) -> None:
+    rates = np.select([T_S < 540, T_S < 700, T_S < 900], [5000.0, 4550.0, 4140.0], 3650.0)
+    temps_c = np.round(np.minimum(82 - 42 * np.exp(-T_S / 150), 80))
+    found = judged(log(tmp_path / "log.csv", write_mb_s=noisy(rates), temp_c=temps_c))
+    (fell,) = found.recordings[0].steps[0].episodes
+    assert (fell.cause, fell.shape) == ("thermal", "step")
+    assert fell.depth_pct > 20
+    assert not any("of its speed" in line for line in fell.evidence)

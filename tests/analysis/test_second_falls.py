@@ -42,15 +42,6 @@ def test_a_governor_that_takes_two_stairs_makes_one_drop() -> None:
     assert (case.drop.onset_s, case.drop.end_s) == pytest.approx((100, 300), abs=1)
 
 
-def test_a_fall_in_steps_has_no_evidence_of_what_one_of_them_lost() -> None:
-    temps = np.round(np.minimum(40 + 0.4 * T_S, 80))
-    stairs = [lost(120, 0.09), lost(180, 0.09), lost(240, 0.12)]
-    of = judged(stairs, "write", sigma=0.005, temp_c__composite=temps)
-    for case, judgement in of:
-        share = f"{100 * case.drop.depth:.0f} %"
-        assert all(share in line for line in judgement.evidence if "of its speed" in line)
-
-
 def test_a_slope_and_the_swings_of_its_level_are_one_fall() -> None:
     slope = lost(70, 0.5, 8)
     ((case, _),) = judged([slope, swing(100, 19, to=0.8)], sigma=0.01)
