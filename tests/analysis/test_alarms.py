@@ -6,7 +6,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from command import heatsoak_here
+from command import code_of, heatsoak_here
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -42,8 +42,7 @@ def test_a_failed_drive_that_held_its_speed_is_told_to_have_failed(tmp_path: Pat
     assert "held its speed" in done.stdout.splitlines()[0]
     assert "next: copy what is on it" in done.stdout
     for forbidden, code in (("throttle", 0), ("any", 1)):
-        words = ("analyze", "a.txt", "--fail-on", forbidden)
-        assert heatsoak_here(*words, cwd=tmp_path).returncode == code
+        assert code_of("analyze", "a.txt", "--fail-on", forbidden, cwd=tmp_path) == code
     answer = json.loads(heatsoak_here("analyze", "a.txt", "--format", "json", cwd=tmp_path).stdout)
     assert answer["answer"]["throttles"] == "no"
     assert answer["answer"]["alarm"].startswith("the drive itself warns")
