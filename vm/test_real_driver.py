@@ -54,7 +54,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
 
 
 def heatsoak(machine: Machine, *words: object) -> Command:
-    line = shlex.join([sys.executable, "-m", "heatsoak", *map(str, words)])
+    line = shlex.join([sys.executable, "-X", "faulthandler", "-m", "heatsoak", *map(str, words)])
     return machine.start(
         f"export PYTHONPATH={shlex.quote(str(PYTHON_PATH))} HOME=/tmp\ncd /tmp\n{line}\n"
     )
