@@ -100,7 +100,16 @@ class Conductor:
             self.heating = Heating(heat, self.recorders[0])
             with self.heating.on(self.observer, self._wait):
                 for turn in self.turns:
-                    self._take(turn)
+                    self.observer.raise_if_stopped()
+                    if self.past is not None and self._was_taken(turn, self.past):
+                        continue
+                    decision = self.prober.decide(turn.step)
+                    if decision is not None and not decision.is_taken:
+                        self._skip(turn, decision.reason)
+                    elif turn.step.kind == "rounds":
+                        self._take_rounds(turn, turn.step, decision)
+                    else:
+                        self._take(turn, decision)
         except (KeyboardInterrupt, errors.RunInterrupted):
             also = self._finish("interrupted", "stopped by the user")
             raise errors.RunInterrupted(f"stopped{also}; {self._kept()}") from None
@@ -141,36 +150,26 @@ class Conductor:
             data = {"attempt": self.past.attempt}
             self.recorders[0].note("warning", self.past.describe(), data)
 
-    def _take(self, turn: Turn) -> None:
-        self.observer.raise_if_stopped()
-        if self.past is not None and self._was_taken(turn, self.past):
-            return
-        step = turn.step
-        decision = self.prober.decide(step)
-        if decision is not None and not decision.is_taken:
-            data = {"index": turn.index, "step_kind": step.kind}
-            self.recorders[0].event("step-skipped", step.name, decision.reason, data)
-            self.observer.on_skip(turn.index, step, decision.reason)
-        elif step.kind == "rounds":
-            if self.past is not None and self.past.has_begun(turn.index):
-                start_s = self._now_s() - self.past.kept_s(turn.index)
-                self.observer.on_step(turn.index, step, start_s)
-            else:
-                self._begin(turn, decision)
-            self._take_rounds(turn.index, step)
-            self._end(step)
-        else:
-            self._take_once(turn, decision)
+    def _skip(self, turn: Turn, why: str) -> None:
+        """Record and show that a step is not taken."""
+        data = {"index": turn.index, "step_kind": turn.step.kind}
+        self.recorders[0].event("step-skipped", turn.step.name, why, data)
+        self.observer.on_skip(turn.index, turn.step, why)
 
-    def _take_rounds(self, index: int, rounds: Rounds) -> None:
+    def _take_rounds(self, turn: Turn, rounds: Rounds, decision: probes.Decision | None) -> None:
         """Take rounds until they are steady, or as many as there may be."""
+        index = turn.index
+        if self.past is not None and self.past.has_begun(index):
+            self.observer.on_step(index, rounds, self._now_s() - self.past.kept_s(index))
+        else:
+            self._begin(turn, decision)
         means = self.prober.mean_iops = []
         is_steady = False
         for number in range(1, rounds.at_most + 1):
             for step in rounds.of_round(number):
                 taken = None if self.past is None else self.past.take(index, number)
                 if taken is None:
-                    self._take_once(Turn(index, step, (step,)), None, number)
+                    self._take(Turn(index, step, (step,)), None, number)
                 else:
                     self._relive(step, taken)
             found = judge_tracked(means)
@@ -180,12 +179,13 @@ class Conductor:
         data: dict[str, Any] = {"rounds": number}
         if rounds.until is None:
             recorder.event("step-end", rounds.name, f"{number} rounds", data)
-            return
-        data["is_steady"] = is_steady
-        text = tracked_text(rounds, number, found)
-        recorder.event("step-end", rounds.name, text if is_steady else "", data)
-        if not is_steady:
-            recorder.note("warning", text)
+        else:
+            data["is_steady"] = is_steady
+            text = tracked_text(rounds, number, found)
+            recorder.event("step-end", rounds.name, text if is_steady else "", data)
+            if not is_steady:
+                recorder.note("warning", text)
+        self._end(rounds)
 
     def _was_taken(self, turn: Turn, past: Past) -> bool:
         """Take over what became of a step in the past; False where it has to be taken now."""
@@ -235,9 +235,9 @@ class Conductor:
         restores, past.restores = past.restores, []
         for index, step in restores:
             again = step.model_copy(update={"name": attempt_name(step.name, past.attempt)})
-            self._take_once(Turn(index, again, (again,)), None)
+            self._take(Turn(index, again, (again,)), None)
 
-    def _take_once(
+    def _take(
         self, turn: Turn, decision: probes.Decision | None, number: int | None = None
     ) -> None:
         """Take a step once; `number` is its round, where it is one of rounds."""
