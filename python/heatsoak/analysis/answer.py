@@ -38,7 +38,7 @@ def answer_of(recording: findings.RecordingFindings, meta: RecordingMeta) -> fin
 def _answer_of(recording: findings.RecordingFindings, meta: RecordingMeta) -> findings.Answer:
     own = [one for one in recording.claims if one.what != "alarm"]
     judged = [step for step in recording.steps if step.claim.heat is not None]
-    if not judged and own:
+    if own and all(claim.heat is None for step in recording.steps for claim in step.claims[-1:]):
         return _by_own_count(own[0], recording)
     if not judged:
         return _not_judged(recording, meta)
