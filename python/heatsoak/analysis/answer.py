@@ -1,16 +1,17 @@
-"""What a person wanted to know: whether the drive throttles, why, and what next; and which limits,
-where some were asked for, it does not keep."""
+"""What a person wanted to know: whether the drive throttles, why, and what next, as a command to
+paste where there is one; and which limits, where some were asked for, it does not keep."""
 
+import shlex
 from collections.abc import Sequence
 from typing import Literal
 
 from heatsoak import words
-from heatsoak.analysis import advice, findings
-from heatsoak.analysis.claims import cause_text, fell, of_fall, open_cause
+from heatsoak.analysis import claims, findings
 from heatsoak.analysis.names import Named, Names
-from heatsoak.analysis.reservations import standing_against
 from heatsoak.analysis.unloaded import counted_before
+from heatsoak.protocol import Protocol, bundled
 from heatsoak.protocol.conditions import phrase
+from heatsoak.recording.columns import drive_temperatures, throttle_counters
 from heatsoak.recording.meta import RecordingMeta
 
 #: So many reasons are told.
@@ -26,7 +27,7 @@ _FIRMWARE = "switch it off and on, and look for newer firmware: its temperature 
 def answer_of(recording: findings.RecordingFindings, meta: RecordingMeta) -> findings.Answer:
     """Return the answer of one recording: its highest claim, after what the drive warns of."""
     answer = _answer_of(recording, meta)
-    if standing := standing_against(recording, answer):
+    if standing := claims.standing_against(recording, answer):
         answer = _left_open(answer, standing)
     before = [] if answer.throttles == "yes" else counted_before(recording.counted)
     because = [*answer.because[: _MAX_REASONS - len(before)], *before]
@@ -38,7 +39,7 @@ def answer_of(recording: findings.RecordingFindings, meta: RecordingMeta) -> fin
 def _answer_of(recording: findings.RecordingFindings, meta: RecordingMeta) -> findings.Answer:
     own = [one for one in recording.claims if one.what != "alarm"]
     judged = [step for step in recording.steps if step.claim.heat is not None]
-    if own and all(claim.heat is None for step in recording.steps for claim in step.claims[-1:]):
+    if own and all(any(one.heat is None for one in step.claims) for step in recording.steps):
         return _by_own_count(own[0], recording)
     if not judged:
         return _not_judged(recording, meta)
@@ -157,7 +158,7 @@ def _step_of(
 def _throttles(
     claim: findings.Claim, judged: Sequence[findings.StepFindings], meta: RecordingMeta
 ) -> findings.Answer:
-    step, next_ = _step_of(claim, judged), advice.against("thermal", meta)
+    step, next_ = _step_of(claim, judged), _against("thermal", meta)
     start = "Heat throttles the drive"
     if claim.what == "counted":
         start = "Heat throttles the drive, by its own count"
@@ -186,22 +187,22 @@ def _does_not(
     warming = _still_warming(judged)
     because = claim.reasons[:_MAX_REASONS]
     if claim.onset_s is not None:
-        sentence = f"{_BUT}{claim.text}: {cause_text(claim)}{warming}."
-        next_ = advice.against(claim.by, meta) or advice.tell_apart(claim.settles, meta)
+        sentence = f"{_BUT}{claim.text}: {claims.cause_text(claim)}{warming}."
+        next_ = _against(claim.by, meta) or _tell_apart(claim.settles, meta)
     elif bound := [step for step in judged if step.claim.by == "limited-by-host"]:
         sentence = f"Did not throttle{hot}; the host limits '{bound[0].step}'{warming}."
         because = bound[0].claim.reasons[:_MAX_REASONS]
-        next_ = advice.against("limited-by-host", meta)
+        next_ = _against("limited-by-host", meta)
     elif claim.what != "held":
         sentence = f"Did not throttle{hot}, but {claim.text}{warming}."
-        next_ = advice.load_evenly(meta)
+        next_ = _load_evenly(meta)
     else:
         steps = {1: "it", 2: "both steps"}.get(len(judged), f"all {len(judged)} steps")
         held = f"{steps} held {'its' if len(judged) == 1 else 'their'} speed"
         because = [text for step in judged for text in step.claim.reasons][:_MAX_REASONS]
         begun = next((f"; {step.claim.doubt}" for step in judged if step.claim.doubt), "")
         sentence = f"Did not throttle: {held}{hot}{begun}{warming}."
-        next_ = advice.load_for_longer(meta) if warming else recording.no_temp
+        next_ = _load_for_longer(meta) if warming else recording.no_temp
     return findings.Answer(throttles="no", sentence=sentence, because=because, next=next_)
 
 
@@ -219,13 +220,13 @@ def _cannot_tell(
     claim: findings.Claim, step: findings.StepFindings, meta: RecordingMeta
 ) -> findings.Answer:
     if claim.onset_s is not None:
-        sentence = f"{open_cause(claim)}: {claim.text}."
-        next_ = advice.tell_apart(claim.settles, meta)
+        sentence = f"{claims.open_cause(claim)}: {claim.text}."
+        next_ = _tell_apart(claim.settles, meta)
     else:
         why = claim.text if claim.what == "unseen" else "; ".join(claim.reasons)
         sentence = f"Cannot tell whether '{claim.step}' was throttled: {why}."
         is_even = claim.is_hot or claim.what == "slow"
-        next_ = claim.settles or (advice.start_cool if is_even else advice.load_evenly)(meta)
+        next_ = claim.settles or (_start_cool if is_even else _load_evenly)(meta)
     because = claim.reasons if claim.text != claim.reasons[0] else claim.reasons[1:]
     return findings.Answer(
         throttles="cannot-tell",
@@ -240,7 +241,8 @@ def _besides(claim: findings.Claim, step: findings.StepFindings, when: str = "Be
     deepest = step.deepest
     if deepest is None or deepest.onset_s == claim.onset_s:
         return ""
-    return f" {when} {fell(deepest, 'it')}: {cause_text(of_fall(deepest, step.step))}."
+    cause = claims.cause_text(claims.of_fall(deepest, step.step))
+    return f" {when} {claims.fell(deepest, 'it')}: {cause}."
 
 
 def _by_own_count(claim: findings.Claim, recording: findings.RecordingFindings) -> findings.Answer:
@@ -271,14 +273,14 @@ def _not_judged(recording: findings.RecordingFindings, meta: RecordingMeta) -> f
                     "to show it."
                 ),
                 because=unloaded.reasons[:_MAX_REASONS],
-                next="log every second" if is_long else advice.LOAD_IT,
+                next="log every second" if is_long else _LOAD_IT,
             )
         return findings.Answer(
             throttles="not-loaded",
             sentence=f"The drive was never loaded{'' if unloaded is None else unloaded.text}, so "
             "nothing could throttle.",
             because=[] if unloaded is None else unloaded.reasons[:_MAX_REASONS],
-            next=advice.LOAD_IT,
+            next=_LOAD_IT,
         )
     temps_c = [step.max_temp_c for step in recording.steps if step.max_temp_c is not None]
     return findings.Answer(
@@ -286,7 +288,7 @@ def _not_judged(recording: findings.RecordingFindings, meta: RecordingMeta) -> f
         sentence=f"{_CANNOT_TELL}{'; '.join(list(reasons)[:2])}.",
         because=[f"it was at {words.temp_text(max(temps_c))} at most"] if temps_c else [],
         next=next((step.claim.settles for step in recording.steps if step.claim.settles), None)
-        or advice.measure_it(meta),
+        or _measure_it(meta),
     )
 
 
@@ -334,3 +336,97 @@ def what_happened(step: findings.StepFindings) -> str:
     falls = [one for one in step.episodes if one.onset_s == claim.onset_s] or step.episodes
     verb = "throttles" if falls[0].cause == "thermal" else "falls"
     return f"{verb} after {words.seconds_text(falls[0].onset_s)}, by {falls[0].depth_text}"
+
+
+#: What helps against a cause, or what to do about it, where no command does.
+_HELPS: dict[findings.Verdict, str] = {
+    "spare-area": "leave part of the drive unused, or trim it, for steadier random writes",
+    "write-cache": "write in smaller portions with pauses: the cache empties when the drive rests",
+    "limited-by-host": "look for the limit in the host: processor, PCIe link, or the load itself",
+    "sliding": "nothing is wrong: hard disks and some drives are slower towards the end",
+}
+#: Loads without a pause, each longer than the one before.
+_LONGER = ("quick", "why", "non-stop")
+_LOAD_IT = "load it, in a directory of that drive: heatsoak run quick --on ."
+
+
+def _run_again(meta: RecordingMeta, protocol: str | None = None, label: str = "") -> str | None:
+    """The command that runs a protocol, or the same one, where a recording was made.
+
+    None for a log, one side of a copy, or a protocol that is not bundled: its file is not known.
+    """
+    made, path = meta.protocol, meta.drive.get("path")
+    name = protocol or made.name
+    is_known = isinstance(made, Protocol) and meta.part_of_copy is None and name in bundled()
+    if not is_known or not path:
+        return None
+    typed = ["heatsoak", "run", name, "--on", str(path)]
+    if protocol is None:
+        given = {key: str(value) for key, value in made.conditions.items()}
+        given |= dict([label.split("=")] if label else [])
+        typed += [word for key, value in given.items() for word in ("--set", f"{key}={value}")]
+        typed += ["--scale", f"{made.scale:g}"] if made.scale != 1 else []
+    return shlex.join(typed)
+
+
+def _against(cause: findings.Verdict, meta: RecordingMeta) -> str | None:
+    """What helps against a cause; None if it is unknown."""
+    if cause == "thermal":
+        return _cool_it(meta)
+    if cause == "interference":
+        again = _run_again(meta)
+        quiet = "while nothing else uses the drive"
+        return f"{quiet}: {again}" if again else f"log the same load {quiet}"
+    return _HELPS.get(cause)
+
+
+def _cool_it(meta: RecordingMeta) -> str:
+    path = str(meta.drive.get("path"))
+    if path.startswith("sim:"):
+        drive, _, place = path.removeprefix("sim:").partition("@")
+        typed = ["heatsoak", "advise", drive, *(["--enclosure", place] if place else [])]
+        return f"how much cooling it needs: {shlex.join(typed)}"
+    how = "cool it better (a heatsink, more air, another slot)"
+    again = _run_again(meta, label="heatsink=new")
+    return f"{how}, then: {again}" if again else f"{how}, and log the same load again"
+
+
+def _load_for_longer(meta: RecordingMeta) -> str:
+    """How a drive gets as hot as its load makes it."""
+    at = _LONGER.index(meta.protocol.name) + 1 if meta.protocol.name in _LONGER else 1
+    again = _run_again(meta, _LONGER[min(at, len(_LONGER) - 1)])
+    return f"a longer load: {again}" if again else "a longer load would show whether it throttles"
+
+
+def _start_cool(meta: RecordingMeta) -> str:
+    """How a drive that was hot from its first second shows its full speed."""
+    again = _run_again(meta)
+    return f"let it cool, then: {again}" if again else "log the same load on a cool drive"
+
+
+def _tell_apart(probe: str | None, meta: RecordingMeta) -> str | None:
+    """How to tell the likeliest causes apart; `probe` is what would, of any load."""
+    if meta.protocol.name == "why":
+        return probe
+    again = _run_again(meta, "why")
+    return f"to tell, with probes after each fall: {again}" if again else probe
+
+
+def _load_evenly(meta: RecordingMeta) -> str:
+    """What a load that was too uneven to judge lacks, of what it has not."""
+    if again := _run_again(meta, "why"):
+        return f"a longer, even load: {again}"
+    lacks = [] if drive_temperatures(meta.columns) else ["temperature"]
+    lacks += [] if throttle_counters(meta.columns) else ["throttling counters"]
+    if not lacks:
+        return "log an even load"
+    return f"log an even load, and beside it the drive's {' and '.join(lacks)}"
+
+
+def _measure_it(meta: RecordingMeta) -> str:
+    """How to record what a recording that could not be judged lacks."""
+    scale = getattr(meta.protocol, "scale", 1.0)
+    whole = _run_again(meta, meta.protocol.name)
+    if whole:
+        return f"without --scale: {whole}" if scale < 1 else _load_for_longer(meta)
+    return "log the drive's throughput every few seconds"

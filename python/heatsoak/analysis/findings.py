@@ -388,7 +388,9 @@ class Claim(_Findings):
         heat = _HEAT_FIRST.index(self.heat)
         is_fault = self.what == "alarm" and self.heat is None
         alarm = 0 if is_fault else 1 if self.what == "alarm" else 2
-        return alarm, heat, _WHAT_FIRST.index(self.what), -(self.loss_pct or 0.0)
+        # what was slow from its start follows from an earlier fall, or from another recording
+        is_fall = self.onset_s is not None
+        return alarm, heat, _WHAT_FIRST.index(self.what), not is_fall, -round(self.loss_pct or 0.0)
 
     @property
     def is_hot(self) -> bool:
@@ -402,7 +404,7 @@ class Claim(_Findings):
 
 
 _WHAT_FIRST: tuple[What, ...] = get_args(What)
-_HEAT_FIRST = ("yes", "open", "no", None)
+_HEAT_FIRST = ("yes", "open", None, "no")
 
 
 class StepFindings(_Findings):

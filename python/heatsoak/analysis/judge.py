@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from heatsoak import words
-from heatsoak.analysis import definitions, reservations, scores, steps, unloaded
+from heatsoak.analysis import claims, definitions, scores, steps, unloaded
 from heatsoak.analysis.answer import answer_of, answer_of_all, answer_of_unread
 from heatsoak.analysis.cause.evidence.counters import risen
 from heatsoak.analysis.consistency import WINDOW_S
@@ -64,7 +64,7 @@ def read_and_judge(
     )
     for one, findings, sensors in zip(opened, found, trust, strict=True):
         findings.sensors = sensors
-        reservations.take_back(findings)
+        claims.take_back(findings)
         findings.answer = answer_of(findings, one.recording.meta)
     copies = [copy_findings((opened[s], found[s]), (opened[d], found[d])) for s, d in pairs]
     judged = iter(found)
@@ -93,7 +93,7 @@ def judge(recording: Recording) -> RecordingFindings:
 
 
 def _unread(recording: Recording) -> RecordingFindings:
-    found = reservations.reservations_of(recording)
+    found = claims.reservations_of(recording)
     why = found[0].text
     return RecordingFindings(
         path=recording.path_text,
@@ -148,7 +148,7 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
         claims=unloaded.claims_of_drive(counted, is_course=is_course),
         counted=counted,
         unloaded=None if opened.idle is None else unloaded.unloaded_of(opened.idle),
-        reservations=reservations.reservations_of(recording),
+        reservations=claims.reservations_of(recording),
     )
 
 

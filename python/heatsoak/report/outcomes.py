@@ -61,7 +61,9 @@ def outcome_of(step: StepFindings, fail_below_mb_s: float | None) -> StepOutcome
     """Return what a step comes to; its text is without control characters."""
     said = printable_lines(sentence(step) or step.verdict)
     lines = (line for episode in step.episodes for line in episode.evidence)
-    evidence = printable_lines("\n".join([*step.reasons, *lines]))
+    evidence = printable_lines(
+        "\n".join([*(text for text in step.reasons if text not in said), *lines])
+    )
     mean_mb_s = step.mean_mb_s
     heat = step.claim.heat
     if heat == "yes":

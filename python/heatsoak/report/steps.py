@@ -35,10 +35,7 @@ def sentence(step: StepFindings) -> str:
 def in_short(step: StepFindings) -> str:
     """Return the costliest fall of a step, or why it has its verdict, in half a line."""
     if not step.episodes:
-        claim = step.claim
-        if claim.what == "throttled" and claim.loss_pct is not None:
-            return f"{words.percent_text(claim.loss_pct)} below its full speed from the start"
-        return "; ".join(claim.reasons[:1])
+        return "; ".join(step.reasons[:1])
     told = [_costliest(step)]
     by_heat = [one for one in step.episodes if one.cause == "thermal"]
     if by_heat and told[0].cause != "thermal":
