@@ -160,7 +160,8 @@ def fell(episode: findings.Episode, what: str) -> str:
     by, when = f"by {episode.depth_text}", f", after {words.duration_text(episode.onset_s)}"
     if episode.from_start:
         by, when = f"from its start, by {episode.depth_text}", ""
-    return f"{what} {verb}{swings} {by}{levels}{when}{temp}"
+    others = f"; {episode.holds_up}" if episode.holds_up else ""
+    return f"{what} {verb}{swings} {by}{levels}{when}{temp}{others}"
 
 
 def cause_text(claim: findings.Claim) -> str:

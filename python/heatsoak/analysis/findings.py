@@ -180,6 +180,7 @@ class Episode(_Findings):
             slows down for a heat that is not there.
         from_start: whether it fell before three samples had shown a level, so that its full speed
             may be higher.
+        holds_up: which drives of one log waited for this one meanwhile; None if none did.
         hotter_sensor: another sensor of the drive that was as hot as drives throttle at, though
             `temp_c_at_onset` was not; `hotter_c_at_onset` is how hot.
     """
@@ -216,6 +217,7 @@ class Episode(_Findings):
     hotter_sensor: str | None = None
     hotter_c_at_onset: float | None = None
     from_start: bool = False
+    holds_up: str | None = None
 
     @property
     def levels(self) -> tuple[str, float, float, float]:

@@ -11,7 +11,13 @@ from heatsoak.analysis import claims, definitions, scores, steps, unloaded
 from heatsoak.analysis.answer import answer_of, answer_of_all, answer_of_unread
 from heatsoak.analysis.cause.evidence.counters import risen
 from heatsoak.analysis.consistency import WINDOW_S
-from heatsoak.analysis.copies import copy_findings, link_partners, lone_side_note, pairs_of_copies
+from heatsoak.analysis.copies import (
+    copy_findings,
+    link_drives_of_one_log,
+    link_partners,
+    lone_side_note,
+    pairs_of_copies,
+)
 from heatsoak.analysis.findings import (
     Findings,
     RecordingFindings,
@@ -54,6 +60,7 @@ def read_and_judge(
         view.drive = number
     pairs = pairs_of_copies(opened)
     _link_copies(pairs, opened)
+    link_drives_of_one_log(opened)
     found = []
     for one in opened:
         found.append(_judge(one, siblings_of(one, opened), window_s))

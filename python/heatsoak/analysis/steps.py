@@ -21,6 +21,8 @@ _ONCE = ("write-cache", "spare-area")
 _LEVEL = ("write-cache", "limited-by-host")
 #: What drives say where they do not throttle.
 _DENIED = (("thermal-counters", "status-off"), ("thermal-counters", "silent"))
+#: Drives beside it in one log wait for it.
+_WAITED_FOR = ("partner", "waited")
 #: Below this probability heat is excluded, even if the cause is unknown.
 _EXCLUDED = 0.02
 
@@ -92,6 +94,9 @@ def episode_of(case: Case, judgement: Judgement) -> findings.Episode:
         from_start=drop.from_start,
         excludes_heat=_excludes_heat(case, judgement),
         shows_heat=judgement.shows_heat,
+        holds_up=next((one.text for one in judgement.findings if one.pair == _WAITED_FOR), None)
+        if view.beside
+        else None,
         sensor_locked_up=any(one.pair == ("sensor", "locked-up") for one in judgement.findings),
     )
 
