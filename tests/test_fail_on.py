@@ -114,7 +114,7 @@ def test_a_step_below_its_full_speed_after_throttling_fails_though_it_cooled(
     done = heatsoak_here("analyze", "r", "--format", "json", cwd=tmp_path)
     (step,) = json.loads(done.stdout)["recordings"][0]["steps"]
     assert step["verdict"] == "unknown"
-    assert step["slower_than_elsewhere_pct"] == pytest.approx(35, abs=3)
+    assert step["claims"][0]["loss_pct"] == pytest.approx(35, abs=3)
     assert codes(tmp_path, "r") == {"throttle": 1, "unknown": 1, "any": 1}
 
 

@@ -18,7 +18,7 @@ from heatsoak.errors import RefusedError, ToolError, UsageError
 from heatsoak.protocol import PurgeMethod
 from heatsoak.target import Batch, Note, Place
 from heatsoak.target.device import describe_device
-from heatsoak.target.guard import Claim, claim
+from heatsoak.target.guard import HeldDrive, claim
 from heatsoak.target.purge import ata, nvme, purge, require, sanitizing
 from heatsoak.tools import VARIABLE
 from hypothesis import given
@@ -28,7 +28,7 @@ from nvme_controller import FORMAT, INVALID_OPCODE, SANITIZE, Controller, answer
 
 pytestmark = pytest.mark.slow
 SIZE = 32 << 20
-Take = Callable[[str], Claim]
+Take = Callable[[str], HeldDrive]
 
 
 @pytest.fixture
@@ -40,9 +40,9 @@ def image(tmp_path: Path) -> Path:
 def claimed(image: Path) -> Iterator[Take]:
     """Return what claims a drive full of data that says it is on `transport`."""
     with loop_drive.attached(image, SIZE) as node:
-        claims: list[Claim] = []
+        claims: list[HeldDrive] = []
 
-        def take(transport: str) -> Claim:
+        def take(transport: str) -> HeldDrive:
             made = claim(node, f"{node}:{SIZE}:NOT-EMPTY")
             claims.append(made)
             made.info = dataclasses.replace(made.info, transport=transport)
@@ -54,7 +54,7 @@ def claimed(image: Path) -> Iterator[Take]:
             made.close()
 
 
-def purged(held: Claim, method: PurgeMethod, drive: Controller) -> list[Note]:
+def purged(held: HeldDrive, method: PurgeMethod, drive: Controller) -> list[Note]:
     with answering(drive.ioctl):
         return notes(purge(held, method))
 

@@ -206,7 +206,7 @@ def test_a_drive_throttled_throughout_shows_beside_a_cooler_run(tmp_path: Path) 
     )
     found = judged(hot, cool)
     assert found.recordings[0].steps[0].verdict == "thermal"
-    assert found.recordings[0].steps[0].slowed_by_heat_pct == pytest.approx(65, abs=2)
+    assert found.recordings[0].steps[0].claim.loss_pct == pytest.approx(65, abs=2)
     assert found.recordings[1].answer.throttles == "no"
     assert found.answer.throttles == "yes"
     alone = judged(hot)

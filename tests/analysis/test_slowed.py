@@ -69,7 +69,7 @@ def test_a_step_is_judged_by_how_the_step_before_it_ended(
 ) -> None:
     (*_, step) = steps_of(throttled_fill(), *frames).values()
     assert (step.episodes, step.verdict) == ([], verdict)
-    assert all(words in step.why[0] for words in why)
+    assert all(words in step.reasons[0] for words in why)
 
 
 def test_the_findings_say_that_it_throttles_from_its_start_and_why(tmp_path: Path) -> None:
@@ -122,5 +122,5 @@ def test_a_log_that_begins_later_names_the_same_depth_or_says_that_it_starts_slo
     whole, cut = found
     (fell,) = whole.steps[0].episodes
     (later,) = cut.steps[0].episodes
-    is_slow = later.from_start or cut.steps[0].hot_from_start is not None
+    is_slow = later.from_start or cut.steps[0].claims[0].is_hot
     assert is_slow or later.depth_pct == pytest.approx(fell.depth_pct, abs=3)

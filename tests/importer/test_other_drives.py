@@ -162,3 +162,31 @@ def test_a_log_is_read_alike_by_every_process(tmp_path: Path) -> None:
     ]
     assert told[0]
     assert told.count(told[0]) == len(told)
+
+
+def _array_with_one_slow(slow: str) -> str:
+    """What iostat shows of three members, of which one lags behind from the 30th second on."""
+    lines = []
+    for second in range(90):
+        lines.append(f"\n03/03/2026 02:{second // 60 + 5:02d}:{second % 60:02d} PM")
+        lines.append(
+            "Device            r/s     w/s     rkB/s     wkB/s  w_await  aqu-sz  wareq-sz  %util"
+        )
+        for name in ("nvme0n1", "nvme1n1", "nvme2n1"):
+            per_s, lat_ms = (3000, 2.7) if second < 30 else (1000, 31.0 if name == slow else 0.8)
+            util = 88 if second < 30 else 100 if name == slow else 29
+            queue = per_s * lat_ms / 1000
+            lines.append(f"{name} 0.00 {per_s + second % 7} 0.00 {512 * per_s + second % 11} "
+                         f"{lat_ms} {queue:.2f} 512.00 {util}.00")  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("slow", ["nvme0n1", "nvme2n1"])
+def test_the_member_that_holds_the_others_up_is_named_first(tmp_path: Path, slow: str) -> None:
+    given = list(import_files([_written(tmp_path, _array_with_one_slow(slow))]))
+    found = analyze(given)
+    assert f"In /dev/{slow}: " in found.answer.sentence
+    assert "2 other drives fell at the same time and waited for this one" in found.answer.sentence
+    held_up = [one for one in found.recordings if one.drive["path"] != f"/dev/{slow}"]
+    assert {one.steps[0].verdict for one in held_up} == {"limited-by-host"}
+    assert all(f"/dev/{slow} fell at the same" in one.answer.because[0] for one in held_up)

@@ -88,6 +88,7 @@ export interface LineStyle {
  *
  * Attributes:
  *     answer: whether the drive throttles, in a sentence.
+ *     claims: what is said of the drive beside its steps.
  *     counted: what the drive counted itself; None for what was no log of it.
  *     unloaded: what is known of the time without a load; None if there was hardly any.
  *     scores: the scores that its protocol defines.
@@ -111,6 +112,7 @@ export interface RecordingFindings {
   sensors: SensorTrust[];
   notes: string[];
   answer?: Answer;
+  claims?: Claim[];
   counted?: OwnCount | null;
   unloaded?: Unloaded | null;
   scores?: ScoreFindings[];
@@ -133,21 +135,7 @@ export interface RecordingFindings {
  *     start_temp_c: the drive's temperature at the start; `max_temp_c` is its highest.
  *     still_warming_k: how much it still warmed in the last third; None where that was next to
  *         nothing, or without a temperature.
- *     slowed_by_heat_pct: how much slower it was than the same load on the same drive with better
- *         cooling; None if no other run shows that.
- *     slower_than_elsewhere_pct: how much slower it was than the same load on the drive with other
- *         cooling or earlier, where heat may be why; None if nothing shows that.
- *     counted: by how much the drive's own counters of throttling rose, where nothing else shows
- *         that it throttled; None if they did not.
- *     why: the reasons for a verdict without an episode.
- *     why_unknown: why its throughput could not be judged, or what was not read for certain and
- *         could turn the verdict round; None if neither.
- *     is_uneven: whether that is because it varied too much to have a level.
- *     hot_from_start: why heat may have slowed it from its first second; None if nothing says so.
- *     excludes_heat: whether heat did not slow it, by its temperature or the drive's own word,
- *         even where nothing tells what did.
- *     begun_slow: why it cannot be told whether a step without episodes was slow already when it
- *         began; None if it was not.
+ *     claims: what is said of it, the most important first.
  */
 export interface StepFindings {
   step: string;
@@ -162,15 +150,7 @@ export interface StepFindings {
     | ("steady" | "unknown");
   episodes: Episode[];
   consistency: Consistency | null;
-  why?: string[];
-  why_unknown?: string | null;
-  counted?: string | null;
-  slowed_by_heat_pct?: number | null;
-  slower_than_elsewhere_pct?: number | null;
-  is_uneven?: boolean;
-  hot_from_start?: string | null;
-  excludes_heat?: boolean;
-  begun_slow?: string | null;
+  claims?: Claim[];
   cpu_us_per_io?: number | null;
   cpu_core_pct?: number | null;
   power_mean_w?: number | null;
@@ -337,6 +317,43 @@ export interface LatencySummary {
   p999_median_us: number | null;
   p999_largest_us: number | null;
   max_us: number | null;
+}
+/**
+ * One thing that is said of a drive, or of a step of its load, with what speaks for it.
+ *
+ * Attributes:
+ *     step: the step that it is about; None if it is about the drive.
+ *     heat: whether heat slows the drive, as far as this tells; None if it tells nothing of that.
+ *     by: the cause of what was lost, named or probable; ``unknown`` where none is likely enough,
+ *         ``steady`` where nothing was lost.
+ *     share: how probable that cause is; None where none is named or nothing was weighed.
+ *     shares: the probability of each cause; empty where there was nothing to weigh.
+ *     loss_pct: how much of its full speed was lost; None if that is unknown.
+ *     onset_s: when, from the step's start; None from the start on.
+ *     temp_c: how hot the drive was then.
+ *     text: the same in words.
+ *     reasons: what speaks for it, the strongest first.
+ *     settles: what would tell more.
+ *     doubt: what it leaves open of its own time, in words.
+ */
+export interface Claim {
+  what: "alarm" | "throttled" | "counted" | "over-limits" | "slow" | "unseen" | "held";
+  step?: string | null;
+  heat?: ("yes" | "open" | "no") | null;
+  by?:
+    | ("thermal" | "spare-area" | "write-cache" | "limited-by-host" | "interference" | "sliding")
+    | ("steady" | "unknown");
+  share?: number | null;
+  shares?: {
+    [k: string]: number;
+  };
+  loss_pct?: number | null;
+  onset_s?: number | null;
+  temp_c?: number | null;
+  text?: string;
+  reasons?: string[];
+  settles?: string | null;
+  doubt?: string | null;
 }
 /**
  * Whether a temperature can be trusted to explain throttling, and why.

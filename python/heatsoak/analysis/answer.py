@@ -1,41 +1,21 @@
-"""What a person wanted to know: whether the drive throttles, why, and what next; and which limits,
-where some were asked for, it does not keep."""
+"""What a person wanted to know: whether the drive throttles, why, and what next, as a command to
+paste where there is one; and which limits, where some were asked for, it does not keep."""
 
+import shlex
 from collections.abc import Sequence
 from typing import Literal
 
 from heatsoak import words
-from heatsoak.analysis import advice, findings
+from heatsoak.analysis import claims, findings
 from heatsoak.analysis.names import Named, Names
-from heatsoak.analysis.unloaded import by_own_count, counted_before, fails
+from heatsoak.analysis.unloaded import counted_before
+from heatsoak.protocol import Protocol, bundled
 from heatsoak.protocol.conditions import phrase
+from heatsoak.recording.columns import drive_temperatures, throttle_counters
 from heatsoak.recording.meta import RecordingMeta
 
 #: So many reasons are told.
 _MAX_REASONS = 3
-#: From this share on something is probably so: likelier than not.
-_PROBABLY = 0.5
-#: Below this share a cause that is named is probable.
-_CERTAIN = 0.95
-#: What lowers throughput, as the subject or the reason of a sentence.
-CAUSE_WORDS: dict[findings.Verdict, str] = {
-    "thermal": "heat",
-    "spare-area": "its spare area ran out",
-    "write-cache": "its write cache was full",
-    "limited-by-host": "the host asked for less or could not do more",
-    "interference": "something else used the drive or the machine",
-    "sliding": "it slows down over its whole area",
-    "unknown": "an unknown cause",
-}
-#: What a piece of evidence speaks for.
-_POINTS_TO = {
-    "thermal": "points to heat",
-    "spare-area": "points to used-up spare area",
-    "write-cache": "points to a full write cache",
-    "limited-by-host": "points to the host",
-    "interference": "points to other work",
-    "sliding": "points to a drive that slows down over its area",
-}
 #: How an answer begins that leaves it open.
 _CANNOT_TELL = "Cannot tell whether it throttles: "
 _BUT = "Did not throttle, but "
@@ -45,30 +25,33 @@ _FIRMWARE = "switch it off and on, and look for newer firmware: its temperature 
 
 
 def answer_of(recording: findings.RecordingFindings, meta: RecordingMeta) -> findings.Answer:
-    """Return the answer of one recording, as it was read."""
+    """Return the answer of one recording: its highest claim, after what the drive warns of."""
     answer = _answer_of(recording, meta)
+    if standing := claims.standing_against(recording, answer):
+        answer = _left_open(answer, standing)
     before = [] if answer.throttles == "yes" else counted_before(recording.counted)
     because = [*answer.because[: _MAX_REASONS - len(before)], *before]
-    return answer.model_copy(update={"because": because})
+    answer = answer.model_copy(update={"because": because[:_MAX_REASONS]})
+    alarm = next((one for one in recording.claims if one.what == "alarm"), None)
+    return answer if alarm is None else answer.after(alarm)
 
 
 def _answer_of(recording: findings.RecordingFindings, meta: RecordingMeta) -> findings.Answer:
-    judged = [step for step in recording.steps if step.why_unknown is None or step.episodes]
-    open_ = [step for step in recording.steps if leaves_heat_open(step)]
-    if not judged and (counted := by_own_count(recording)) is not None:
-        return counted
-    if not (judged or open_):
+    own = [one for one in recording.claims if one.what != "alarm"]
+    judged = [step for step in recording.steps if step.claim.heat is not None]
+    if own and all(any(one.heat is None for one in step.claims) for step in recording.steps):
+        return _by_own_count(own[0], recording)
+    if not judged:
         return _not_judged(recording, meta)
-    throttled = [step for step in judged if step.throttles]
-    if throttled:
-        seen = [step for step in recording.steps if step.is_long_enough or step.episodes]
-        return _throttles(throttled, len(seen), meta)
-    if open_:
-        return _cannot_tell(open_, meta)
+    first = min((step.claim for step in judged), key=lambda one: one.rank)
+    if first.heat == "yes":
+        return _throttles(first, judged, meta)
+    if first.heat == "open":
+        return _cannot_tell(first, _step_of(first, judged), meta)
     others = [step for step in recording.steps if step not in judged and step.mean_mb_s != 0]
     if sum(step.duration_s for step in others) > sum(step.duration_s for step in judged):
         return _not_judged(recording, meta)
-    return _does_not(judged, recording, meta)
+    return _does_not(first, judged, recording, meta)
 
 
 def answer_of_unread(why: str) -> findings.Answer:
@@ -80,13 +63,13 @@ def answer_of_unread(why: str) -> findings.Answer:
     )
 
 
-def left_open(read: findings.Answer, standing: Sequence[str]) -> findings.Answer:
-    """Return an answer as it was read, which what was not read for certain leaves open."""
+def _left_open(read: findings.Answer, standing: Sequence[str]) -> findings.Answer:
+    """An answer as it was read, which what was not read for certain leaves open."""
+    told = read.sentence[:1].lower() + read.sentence[1:].rstrip(".")
     return findings.Answer(
         throttles="cannot-tell",
-        sentence=f"{_CANNOT_TELL}{standing[0]}. As read: "
-        f"{read.sentence[:1].lower()}{read.sentence[1:]}",
-        because=[*standing[1:], *read.because][:_MAX_REASONS],
+        sentence=f"{_CANNOT_TELL}{standing[0]}.",
+        because=[f"as read: {told}", *standing[1:]][:_MAX_REASONS],
         next=read.next,
     )
 
@@ -102,14 +85,15 @@ def answer_of_all(
         return recordings[0].answer
     together = _together(recordings, names)
     named = zip(recordings, names.recordings, strict=True)
-    warning = [(one, name) for one, name in named if one.answer.alarm]
+    warning = [
+        (claim, name) for one, name in named for claim in one.claims if claim.what == "alarm"
+    ]
     if not warning:
         return together
-    warning.sort(key=lambda both: not fails(both[0].counted))
-    first, name = warning[0][0].answer, warning[0][1]
+    first, name = min(warning, key=lambda both: both[0].rank)
     more = f", and so do {len(warning) - 1} more" if warning[1:] else ""
-    alarm = f"{_where(name, names)}, {first.alarm}{more}"
-    return together.after(alarm).model_copy(update={"next": first.next})
+    text = f"{_where(name, names)}, {first.text}{more}"
+    return together.after(first.model_copy(update={"text": text}))
 
 
 def _where(name: Named, names: Names) -> str:
@@ -123,7 +107,7 @@ def _together(recordings: Sequence[findings.RecordingFindings], names: Names) ->
     named = zip(recordings, names.recordings, strict=True)
     hit = [(one, name) for one, name in named if one.answer.throttles == throttles]
     of = f"{len(hit)} of {len(recordings)} recordings"
-    worst, name = max(hit, key=lambda one: _badness(one[0]))
+    worst, name = min(hit, key=lambda both: _rank(both[0]))
     start = {
         "yes": f"Heat slows the drive in {of}",
         "cannot-tell": f"Cannot tell in {of} whether the drive throttled",
@@ -140,16 +124,16 @@ def _together(recordings: Sequence[findings.RecordingFindings], names: Names) ->
             update={"sentence": f"{start}.", "because": because, "alarm": None}
         )
     told = worst.answer.beside_alarm.removeprefix(_CANNOT_TELL).removeprefix(_BUT)
-    throttled = [step for step in worst.steps if step.throttles]
-    if throttled and worst.answer.next != _FIRMWARE:
-        told = f"{_what_heat_did(_worst(throttled))}."
+    first = min((step.claim for step in worst.steps), key=lambda one: one.rank, default=None)
+    if first is not None and first.heat == "yes" and worst.answer.next != _FIRMWARE:
+        told = f"{first.text}."
     sentence = f"{start}. {words.capital(where)}: {told}"
     return worst.answer.model_copy(update={"sentence": sentence, "alarm": None})
 
 
 def _doubt_of_all(recordings: Sequence[findings.RecordingFindings]) -> str:
     """What the recordings in which the drive does not throttle leave open, for their sentence."""
-    slow = sum(any(step.begun_slow for step in one.steps) for one in recordings)
+    slow = sum(any(step.claim.doubt for step in one.steps) for one in recordings)
     warming = sum(any(step.still_warming_k for step in one.steps) for one in recordings)
     doubts = (
         (slow, "may have been slow already when the load began"),
@@ -158,93 +142,42 @@ def _doubt_of_all(recordings: Sequence[findings.RecordingFindings]) -> str:
     return "".join(f"; in {count} of them it {what}" for count, what in doubts if count)
 
 
-def _badness(recording: findings.RecordingFindings) -> float:
-    """How bad a recording is among those with the same answer: how slow, or else how hot."""
+def _rank(recording: findings.RecordingFindings) -> tuple[float, ...]:
+    """A key that sorts recordings with the same answer: how much was lost, or else how hot."""
     if recording.answer.throttles == "not-loaded":
-        return (recording.unloaded and recording.unloaded.max_temp_c) or 0.0
-    loss = _heat_loss if recording.answer.throttles == "yes" else _loss
-    return max(map(loss, recording.steps), default=0.0)
+        return (-((recording.unloaded and recording.unloaded.max_temp_c) or 0.0),)
+    return min((step.claim.rank for step in recording.steps), default=())
 
 
-def leaves_heat_open(step: findings.StepFindings) -> bool:
-    """Return whether a step may have been slowed by heat."""
-    if step.hot_from_start is not None:
-        return True
-    if step.is_uneven or not step.episodes:
-        return step.is_unknown and not step.excludes_heat
-    return bool(_open_falls(step))
-
-
-def _open_falls(step: findings.StepFindings) -> list[findings.Episode]:
-    """The falls that heat may have caused, or something else."""
-    return [one for one in step.episodes if _is_open(one)]
-
-
-def _is_open(episode: findings.Episode) -> bool:
-    return episode.cause == "unknown" and not episode.excludes_heat
-
-
-def _depth(episode: findings.Episode) -> float:
-    return episode.depth_pct
-
-
-def _loss(step: findings.StepFindings) -> float:
-    return max([ep.depth_pct for ep in step.episodes] + [step.slowed_by_heat_pct or 0.0])
-
-
-def _heat_loss(step: findings.StepFindings) -> float:
-    by_heat = [episode.depth_pct for episode in step.episodes if episode.cause == "thermal"]
-    return max([*by_heat, step.slowed_by_heat_pct or 0.0])
+def _step_of(
+    claim: findings.Claim, steps: Sequence[findings.StepFindings]
+) -> findings.StepFindings:
+    return next(step for step in steps if step.step == claim.step)
 
 
 def _throttles(
-    throttled: Sequence[findings.StepFindings], seen: int, meta: RecordingMeta
+    claim: findings.Claim, judged: Sequence[findings.StepFindings], meta: RecordingMeta
 ) -> findings.Answer:
-    step = _worst(throttled)
-    worst, next_ = _worst_by_heat(step), advice.against("thermal", meta)
-    if step.counted is not None:
+    step, next_ = _step_of(claim, judged), _against("thermal", meta)
+    start = "Heat throttles the drive"
+    if claim.what == "counted":
         start = "Heat throttles the drive, by its own count"
-    elif worst is None:
+    elif claim.onset_s is None:
         start = "Heat slows the drive from the start"
-    elif worst.sensor_locked_up:
+    elif any(one.sensor_locked_up and one.onset_s == claim.onset_s for one in step.episodes):
         start, next_ = "The drive slows down for a heat that is not there", _FIRMWARE
-    else:
-        start = "Heat throttles the drive"
-    also = f" ({len(throttled)} of {seen} steps)" if len(throttled) > 1 else ""
-    because = list(step.why[:_MAX_REASONS]) if worst is None else _reasons(worst)
-    sentence = f"{start}{also}: {_what_heat_did(step)}."
-    if step.counted is not None and step.deepest is not None:
-        sentence += _besides(step.deepest)
-    return findings.Answer(throttles="yes", sentence=sentence, because=because, next=next_)
-
-
-def _worst(throttled: Sequence[findings.StepFindings]) -> findings.StepFindings:
-    """The step that heat cost most; what only the drive's counters tell comes last."""
-    return max(throttled, key=lambda step: (_heat_loss(step), step.counted is None))
-
-
-def _worst_by_heat(step: findings.StepFindings) -> findings.Episode | None:
-    falls = [episode for episode in step.episodes if episode.cause == "thermal"]
-    return max(falls, key=_depth, default=None)
-
-
-def _what_heat_did(step: findings.StepFindings) -> str:
-    """How heat slowed a step: its deepest fall, what it counted, or that it was always slow."""
-    worst = _worst_by_heat(step)
-    named = _named(step)
-    if step.counted is not None:
-        return f"{step.counted} in {named}; how much speed that cost cannot be told"
-    if worst is not None:
-        return _fell(worst, named)
-    lost = max(step.slowed_by_heat_pct or 0.0, step.slower_than_elsewhere_pct or 0.0)
-    return (
-        f"{named} ran {words.percent_text(lost)} below its full speed throughout"
-        if lost
-        else f"{named} never ran at full speed"
+    throttled = sum(one.claim.heat == "yes" for one in judged)
+    also = f" ({throttled} of {len(judged)} steps)" if throttled > 1 else ""
+    sentence = f"{start}{also}: {claim.text}."
+    if claim.what == "counted":
+        sentence += _besides(claim, step)
+    return findings.Answer(
+        throttles="yes", sentence=sentence, because=claim.reasons[:_MAX_REASONS], next=next_
     )
 
 
 def _does_not(
+    claim: findings.Claim,
     judged: Sequence[findings.StepFindings],
     recording: findings.RecordingFindings,
     meta: RecordingMeta,
@@ -252,30 +185,25 @@ def _does_not(
     temps_c = [step.max_temp_c for step in judged if step.max_temp_c is not None]
     hot = f", at {words.temp_text(max(temps_c))} at most" if temps_c else ""
     warming = _still_warming(judged)
-    worst = max((step.deepest for step in judged if step.deepest), key=_depth, default=None)
-    if worst is None:
+    because = claim.reasons[:_MAX_REASONS]
+    if claim.onset_s is not None:
+        sentence = f"{_BUT}{claim.text}: {claims.cause_text(claim)}{warming}."
+        next_ = _against(claim.by, meta) or _tell_apart(claim.settles, meta)
+    elif bound := [step for step in judged if step.claim.by == "limited-by-host"]:
+        sentence = f"Did not throttle{hot}; the host limits '{bound[0].step}'{warming}."
+        because = bound[0].claim.reasons[:_MAX_REASONS]
+        next_ = _against("limited-by-host", meta)
+    elif claim.what != "held":
+        sentence = f"Did not throttle{hot}, but {claim.text}{warming}."
+        next_ = _load_evenly(meta)
+    else:
         steps = {1: "it", 2: "both steps"}.get(len(judged), f"all {len(judged)} steps")
         held = f"{steps} held {'its' if len(judged) == 1 else 'their'} speed"
-        bound = [step for step in judged if step.verdict == "limited-by-host"]
-        if bound:
-            return findings.Answer(
-                throttles="no",
-                sentence=f"Did not throttle{hot}; the host limits {_named(bound[0])}{warming}.",
-                because=list(bound[0].why[:_MAX_REASONS]),
-                next=advice.against("limited-by-host", meta),
-            )
-        said = [text for step in judged for text in step.why][:_MAX_REASONS]
-        next_ = advice.load_for_longer(meta) if warming else recording.no_temp
-        begun = next((f"; {step.begun_slow}" for step in judged if step.begun_slow), "")
+        because = [text for step in judged for text in step.claim.reasons][:_MAX_REASONS]
+        begun = next((f"; {step.claim.doubt}" for step in judged if step.claim.doubt), "")
         sentence = f"Did not throttle: {held}{hot}{begun}{warming}."
-        return findings.Answer(throttles="no", sentence=sentence, because=said, next=next_)
-    step = next(step for step in judged if worst in step.episodes)
-    return findings.Answer(
-        throttles="no",
-        sentence=f"{_BUT}{_fell(worst, _named(step))}: {_cause(worst)}{warming}.",
-        because=_reasons(worst),
-        next=advice.against(worst.cause, meta) or advice.tell_apart(_probe(worst), meta),
-    )
+        next_ = _load_for_longer(meta) if warming else recording.no_temp
+    return findings.Answer(throttles="no", sentence=sentence, because=because, next=next_)
 
 
 def _still_warming(judged: Sequence[findings.StepFindings]) -> str:
@@ -285,64 +213,51 @@ def _still_warming(judged: Sequence[findings.StepFindings]) -> str:
         return ""
     step = max(warming, key=lambda step: step.max_temp_c or 0.0)
     by = words.kelvin_text(round(step.still_warming_k or 0.0))
-    return f"; the drive was still warming when {_named(step)} ended, by {by} in the last third"
+    return f"; the drive was still warming when '{step.step}' ended, by {by} in the last third"
 
 
-def _cause(episode: findings.Episode) -> str:
-    """The cause in words, with its doubt; of an unknown one, the two likeliest."""
-    if episode.cause != "unknown":
-        is_certain = episode.cause == "thermal" or episode.confidence >= _CERTAIN
-        doubt = "" if is_certain else f"probably ({words.share_text(episode.confidence)}) "
-        return doubt + CAUSE_WORDS[episode.cause]
-    two = _likeliest(episode)[:2]
-    is_likely = sum(episode.likelihoods[cause] for cause in two) >= _PROBABLY
-    not_heat = "not heat; " if episode.excludes_heat else ""
-    maybe = "probably" if is_likely else "perhaps"
-    return f"{not_heat}{maybe} " + " or ".join(CAUSE_WORDS[cause] for cause in two)
-
-
-def _cannot_tell(unknown: Sequence[findings.StepFindings], meta: RecordingMeta) -> findings.Answer:
-    step = max(unknown, key=_loss)
-    worst, deepest = max(_open_falls(step), key=_depth, default=None), step.deepest
-    if worst is not None and step.hot_from_start is None:
-        known = "" if deepest is None or _is_open(deepest) else _besides(deepest)
-        return findings.Answer(
-            throttles="cannot-tell",
-            sentence=f"{_open_cause(worst)}: {_fell(worst, _named(step))}.{known}",
-            because=_reasons(worst),
-            next=advice.tell_apart(_probe(worst), meta),
-        )
-    why = step.hot_from_start or step.why_unknown or "; ".join(step.why)
-    later = "" if deepest is None else _besides(deepest, "Later" if step.hot_from_start else "")
-    even = advice.load_evenly(meta) if step.is_uneven else advice.start_cool(meta)
+def _cannot_tell(
+    claim: findings.Claim, step: findings.StepFindings, meta: RecordingMeta
+) -> findings.Answer:
+    if claim.onset_s is not None:
+        sentence = f"{claims.open_cause(claim)}: {claim.text}."
+        next_ = _tell_apart(claim.settles, meta)
+    else:
+        why = claim.text if claim.what == "unseen" else "; ".join(claim.reasons)
+        sentence = f"Cannot tell whether '{claim.step}' was throttled: {why}."
+        is_even = claim.is_hot or claim.what == "slow"
+        next_ = claim.settles or (_start_cool if is_even else _load_evenly)(meta)
+    because = claim.reasons if claim.text != claim.reasons[0] else claim.reasons[1:]
     return findings.Answer(
         throttles="cannot-tell",
-        sentence=f"Cannot tell whether {_named(step)} was throttled: {why}.{later}",
-        because=[] if deepest is None else _reasons(deepest),
-        next=even,
+        sentence=sentence + _besides(claim, step, "Later" if claim.is_hot else "Besides,"),
+        because=because[:_MAX_REASONS],
+        next=next_,
     )
 
 
-def _open_cause(episode: findings.Episode) -> str:
-    """What slows a drive that heat may slow: the likeliest, and what it cannot be told from."""
-    shares = episode.likelihoods
-    heat = shares.get("thermal", 0.0)
-    if heat < _PROBABLY or not episode.shows_heat:
-        return "Cannot tell whether heat or something else slows the drive"
-    return (
-        f"Probably heat ({words.share_text(heat)}), or else {CAUSE_WORDS[_likeliest(episode)[0]]}"
+def _besides(claim: findings.Claim, step: findings.StepFindings, when: str = "Besides,") -> str:
+    """The deepest fall of a step and its cause, as a sentence of its own, if it is another one."""
+    deepest = step.deepest
+    if deepest is None or deepest.onset_s == claim.onset_s:
+        return ""
+    cause = claims.cause_text(claims.of_fall(deepest, step.step))
+    return f" {when} {claims.fell(deepest, 'it')}: {cause}."
+
+
+def _by_own_count(claim: findings.Claim, recording: findings.RecordingFindings) -> findings.Answer:
+    more = "to see it under a load, in a directory of that drive: heatsoak run quick --on ."
+    whys = dict.fromkeys(text for step in recording.steps for text in step.reasons)
+    return findings.Answer(
+        throttles="yes" if claim.heat == "yes" else "cannot-tell",
+        sentence=f"{words.capital(claim.text)}.",
+        because=list(whys),
+        next=more if claim.what == "held" else f"cool it better; {more}",
     )
-
-
-def _likeliest(episode: findings.Episode) -> list[findings.Verdict]:
-    """The causes other than heat, the likeliest first."""
-    shares = episode.likelihoods
-    known = [cause for cause in shares if cause in CAUSE_WORDS and cause != "thermal"]
-    return sorted(known, key=lambda cause: -shares[cause])
 
 
 def _not_judged(recording: findings.RecordingFindings, meta: RecordingMeta) -> findings.Answer:
-    reasons = dict.fromkeys(step.why_unknown for step in recording.steps if step.why_unknown)
+    reasons = dict.fromkeys(step.claim.text for step in recording.steps)
     was_idle = not recording.steps or set(reasons) <= {"nothing was moved"}
     if was_idle:
         unloaded = recording.unloaded
@@ -358,63 +273,23 @@ def _not_judged(recording: findings.RecordingFindings, meta: RecordingMeta) -> f
                     "to show it."
                 ),
                 because=unloaded.reasons[:_MAX_REASONS],
-                next="log every second" if is_long else advice.LOAD_IT,
+                next="log every second" if is_long else _LOAD_IT,
             )
         return findings.Answer(
             throttles="not-loaded",
             sentence=f"The drive was never loaded{'' if unloaded is None else unloaded.text}, so "
             "nothing could throttle.",
             because=[] if unloaded is None else unloaded.reasons[:_MAX_REASONS],
-            next=advice.LOAD_IT,
+            next=_LOAD_IT,
         )
     temps_c = [step.max_temp_c for step in recording.steps if step.max_temp_c is not None]
     return findings.Answer(
         throttles="cannot-tell",
         sentence=f"{_CANNOT_TELL}{'; '.join(list(reasons)[:2])}.",
         because=[f"it was at {words.temp_text(max(temps_c))} at most"] if temps_c else [],
-        next=advice.measure_it(meta),
+        next=next((step.claim.settles for step in recording.steps if step.claim.settles), None)
+        or _measure_it(meta),
     )
-
-
-def _named(step: findings.StepFindings) -> str:
-    return f"'{step.step}'"
-
-
-def _fell(episode: findings.Episode, what: str) -> str:
-    """``'writes' fell by 64 %, from 1,480 to 533 MB/s, after 283 s, at 78 C``."""
-    unit, before, during, _ = episode.levels
-    span = f"from {words.number_text(before, 2)} to {words.number_text(during, 2)} {unit}"
-    levels, verb = f", {span}" if unit else "", "slowed" if before < during else "fell"
-    temp = ""
-    if episode.temp_c_at_onset is not None:
-        temp = f", at {words.temp_text(episode.temp_c_at_onset)}"
-    if episode.hotter_c_at_onset is not None and episode.cause in ("thermal", "unknown"):
-        temp += f", and {words.temp_text(episode.hotter_c_at_onset)} at '{episode.hotter_sensor}'"
-    swings = " again and again" if episode.oscillates else ""
-    by, when = f"by {episode.depth_text}", f", after {words.duration_text(episode.onset_s)}"
-    if episode.from_start:
-        by, when = f"from its start, by {episode.depth_text}", ""
-    return f"{what} {verb}{swings} {by}{levels}{when}{temp}"
-
-
-def _besides(episode: findings.Episode, when: str = "") -> str:
-    """Another fall and its cause, as a sentence of its own."""
-    return f" {when or 'Besides,'} {_fell(episode, 'it')}: {_cause(episode)}."
-
-
-def _reasons(episode: findings.Episode) -> list[str]:
-    """The strongest evidence for the cause; for an unknown one, for what is likeliest."""
-    found = []
-    for line in episode.evidence:
-        cause, _, text = line.removeprefix("for ").partition(": ")
-        if line.startswith("for ") and episode.cause in (cause, "unknown"):
-            found.append(f"{_POINTS_TO[cause]}: {text}" if episode.cause == "unknown" else text)
-    return found[:_MAX_REASONS]
-
-
-def _probe(episode: findings.Episode) -> str | None:
-    open_ = [line for line in episode.evidence if line.startswith("open: ")]
-    return open_[-1].removeprefix("open: ") if open_ else None
 
 
 #: What is not to happen: that a step throttles or may have, that a step's verdict is unknown or
@@ -433,15 +308,17 @@ def why_failed(
             reasons.append(
                 f"{step.step}: {words.rate_text(mean)} is below {words.rate_text(fail_below_mb_s)}"
             )
-        falls = forbidden == "any" and step.episodes
-        if falls or (forbidden in ("throttle", "any") and step.may_have_throttled):
+        is_slow = step.claim.heat == "open" and step.claim.loss_pct and step.claim.onset_s is None
+        if (forbidden == "any" and step.episodes) or (
+            forbidden in ("throttle", "any") and (step.claim.heat == "yes" or is_slow)
+        ):
             reasons.append(f"{step.step} {what_happened(step)}")
-    if forbidden == "any" and found.answer.alarm:
-        reasons.append(found.answer.alarm)
+    if forbidden == "any":
+        reasons += [claim.text for claim in found.claims if claim.what == "alarm"]
     if forbidden in ("unknown", "any"):
         if found.answer.throttles == "cannot-tell":
             reasons.append("nothing tells whether it throttles")
-        unknown = [step.step for step in found.steps if step.is_unknown]
+        unknown = [step.step for step in found.steps if step.claim.is_open]
         if unknown:
             reasons.append(
                 f"nothing tells what slowed {words.listed(unknown)}, or whether anything did"
@@ -451,11 +328,105 @@ def why_failed(
 
 def what_happened(step: findings.StepFindings) -> str:
     """Return what a step that falls or is slow does, to follow its name."""
-    if step.counted is not None:
-        return f"throttles by its own count ({step.counted})"
-    if not step.episodes:
-        return "throttles from the start" if step.throttles else "may have throttled"
-    heat = [episode for episode in step.episodes if episode.cause == "thermal"]
-    first = (heat or step.episodes)[0]
-    verb = "throttles" if heat else "falls"
-    return f"{verb} after {words.seconds_text(first.onset_s)}, by {first.depth_text}"
+    claim = step.claim
+    if claim.what == "counted":
+        return f"throttles: {claim.reasons[0]}"
+    if claim.onset_s is None and not step.episodes:
+        return "throttles from the start" if claim.heat == "yes" else "may have throttled"
+    falls = [one for one in step.episodes if one.onset_s == claim.onset_s] or step.episodes
+    verb = "throttles" if falls[0].cause == "thermal" else "falls"
+    return f"{verb} after {words.seconds_text(falls[0].onset_s)}, by {falls[0].depth_text}"
+
+
+#: What helps against a cause, or what to do about it, where no command does.
+_HELPS: dict[findings.Verdict, str] = {
+    "spare-area": "leave part of the drive unused, or trim it, for steadier random writes",
+    "write-cache": "write in smaller portions with pauses: the cache empties when the drive rests",
+    "limited-by-host": "look for the limit in the host: processor, PCIe link, or the load itself",
+    "sliding": "nothing is wrong: hard disks and some drives are slower towards the end",
+}
+#: Loads without a pause, each longer than the one before.
+_LONGER = ("quick", "why", "non-stop")
+_LOAD_IT = "load it, in a directory of that drive: heatsoak run quick --on ."
+
+
+def _run_again(meta: RecordingMeta, protocol: str | None = None, label: str = "") -> str | None:
+    """The command that runs a protocol, or the same one, where a recording was made.
+
+    None for a log, one side of a copy, or a protocol that is not bundled: its file is not known.
+    """
+    made, path = meta.protocol, meta.drive.get("path")
+    name = protocol or made.name
+    is_known = isinstance(made, Protocol) and meta.part_of_copy is None and name in bundled()
+    if not is_known or not path:
+        return None
+    typed = ["heatsoak", "run", name, "--on", str(path)]
+    if protocol is None:
+        given = {key: str(value) for key, value in made.conditions.items()}
+        given |= dict([label.split("=")] if label else [])
+        typed += [word for key, value in given.items() for word in ("--set", f"{key}={value}")]
+        typed += ["--scale", f"{made.scale:g}"] if made.scale != 1 else []
+    return shlex.join(typed)
+
+
+def _against(cause: findings.Verdict, meta: RecordingMeta) -> str | None:
+    """What helps against a cause; None if it is unknown."""
+    if cause == "thermal":
+        return _cool_it(meta)
+    if cause == "interference":
+        again = _run_again(meta)
+        quiet = "while nothing else uses the drive"
+        return f"{quiet}: {again}" if again else f"log the same load {quiet}"
+    return _HELPS.get(cause)
+
+
+def _cool_it(meta: RecordingMeta) -> str:
+    path = str(meta.drive.get("path"))
+    if path.startswith("sim:"):
+        drive, _, place = path.removeprefix("sim:").partition("@")
+        typed = ["heatsoak", "advise", drive, *(["--enclosure", place] if place else [])]
+        return f"how much cooling it needs: {shlex.join(typed)}"
+    how = "cool it better (a heatsink, more air, another slot)"
+    again = _run_again(meta, label="heatsink=new")
+    return f"{how}, then: {again}" if again else f"{how}, and log the same load again"
+
+
+def _load_for_longer(meta: RecordingMeta) -> str:
+    """How a drive gets as hot as its load makes it."""
+    at = _LONGER.index(meta.protocol.name) + 1 if meta.protocol.name in _LONGER else 1
+    again = _run_again(meta, _LONGER[min(at, len(_LONGER) - 1)])
+    return f"a longer load: {again}" if again else "a longer load would show whether it throttles"
+
+
+def _start_cool(meta: RecordingMeta) -> str:
+    """How a drive that was hot from its first second shows its full speed."""
+    again = _run_again(meta)
+    return f"let it cool, then: {again}" if again else "log the same load on a cool drive"
+
+
+def _tell_apart(probe: str | None, meta: RecordingMeta) -> str | None:
+    """How to tell the likeliest causes apart; `probe` is what would, of any load."""
+    if meta.protocol.name == "why":
+        return probe
+    again = _run_again(meta, "why")
+    return f"to tell, with probes after each fall: {again}" if again else probe
+
+
+def _load_evenly(meta: RecordingMeta) -> str:
+    """What a load that was too uneven to judge lacks, of what it has not."""
+    if again := _run_again(meta, "why"):
+        return f"a longer, even load: {again}"
+    lacks = [] if drive_temperatures(meta.columns) else ["temperature"]
+    lacks += [] if throttle_counters(meta.columns) else ["throttling counters"]
+    if not lacks:
+        return "log an even load"
+    return f"log an even load, and beside it the drive's {' and '.join(lacks)}"
+
+
+def _measure_it(meta: RecordingMeta) -> str:
+    """How to record what a recording that could not be judged lacks."""
+    scale = getattr(meta.protocol, "scale", 1.0)
+    whole = _run_again(meta, meta.protocol.name)
+    if whole:
+        return f"without --scale: {whole}" if scale < 1 else _load_for_longer(meta)
+    return "log the drive's throughput every few seconds"

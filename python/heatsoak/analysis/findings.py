@@ -1,6 +1,6 @@
 """The findings of recordings: the contract of ``--format json``."""
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
@@ -180,6 +180,7 @@ class Episode(_Findings):
             slows down for a heat that is not there.
         from_start: whether it fell before three samples had shown a level, so that its full speed
             may be higher.
+        holds_up: which drives of one log waited for this one meanwhile; None if none did.
         hotter_sensor: another sensor of the drive that was as hot as drives throttle at, though
             `temp_c_at_onset` was not; `hotter_c_at_onset` is how hot.
     """
@@ -216,6 +217,7 @@ class Episode(_Findings):
     hotter_sensor: str | None = None
     hotter_c_at_onset: float | None = None
     from_start: bool = False
+    holds_up: str | None = None
 
     @property
     def levels(self) -> tuple[str, float, float, float]:
@@ -340,6 +342,73 @@ class Consistency(_Findings):
     write_latency: LatencySummary | None = None
 
 
+#: What is said of a drive or of a step, the most important first: the drive itself warns; heat
+#: slowed it, or it counted so itself; it was beyond its limits; it was slow for another reason, or
+#: for an unknown one; nothing shows whether it was slow; it held its speed.
+What = Literal["alarm", "throttled", "counted", "over-limits", "slow", "unseen", "held"]
+#: ``not-loaded``: nothing was asked of the drive.
+Throttles = Literal["yes", "no", "cannot-tell", "not-loaded"]
+WORST_FIRST: tuple[Throttles, ...] = ("yes", "cannot-tell", "no", "not-loaded")
+
+
+class Claim(_Findings):
+    """One thing that is said of a drive, or of a step of its load, with what speaks for it.
+
+    Attributes:
+        step: the step that it is about; None if it is about the drive.
+        heat: whether heat slows the drive, as far as this tells; None if it tells nothing of that.
+        by: the cause of what was lost, named or probable; ``unknown`` where none is likely enough,
+            ``steady`` where nothing was lost.
+        share: how probable that cause is; None where none is named or nothing was weighed.
+        shares: the probability of each cause; empty where there was nothing to weigh.
+        loss_pct: how much of its full speed was lost; None if that is unknown.
+        onset_s: when, from the step's start; None from the start on.
+        temp_c: how hot the drive was then.
+        text: the same in words.
+        reasons: what speaks for it, the strongest first.
+        settles: what would tell more.
+        doubt: what it leaves open of its own time, in words.
+    """
+
+    what: What
+    step: str | None = None
+    heat: Literal["yes", "open", "no"] | None = None
+    by: Verdict = "unknown"
+    share: float | None = None
+    shares: dict[str, float] = {}
+    loss_pct: float | None = None
+    onset_s: float | None = None
+    temp_c: float | None = None
+    text: str = ""
+    reasons: list[str] = []
+    settles: str | None = None
+    doubt: str | None = None
+
+    @property
+    def rank(self) -> tuple[float, ...]:
+        """A key that sorts what a reader should hear first to the front."""
+        heat = _HEAT_FIRST.index(self.heat)
+        is_fault = self.what == "alarm" and self.heat is None
+        alarm = 0 if is_fault else 1 if self.what == "alarm" else 2
+        # what was slow from its start follows from an earlier fall, or from another recording
+        is_fall = self.onset_s is not None
+        return alarm, heat, _WHAT_FIRST.index(self.what), not is_fall, -round(self.loss_pct or 0.0)
+
+    @property
+    def is_hot(self) -> bool:
+        """Whether a step was so hot from its start that heat may have slowed it all along."""
+        return self.what == "unseen" and self.by == "thermal"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something was looked at, and nothing tells what slowed it or whether it was."""
+        return self.heat is not None and self.what in ("slow", "unseen") and self.share is None
+
+
+_WHAT_FIRST: tuple[What, ...] = get_args(What)
+_HEAT_FIRST = ("yes", "open", None, "no")
+
+
 class StepFindings(_Findings):
     """What one judged step shows.
 
@@ -354,21 +423,7 @@ class StepFindings(_Findings):
         start_temp_c: the drive's temperature at the start; `max_temp_c` is its highest.
         still_warming_k: how much it still warmed in the last third; None where that was next to
             nothing, or without a temperature.
-        slowed_by_heat_pct: how much slower it was than the same load on the same drive with better
-            cooling; None if no other run shows that.
-        slower_than_elsewhere_pct: how much slower it was than the same load on the drive with other
-            cooling or earlier, where heat may be why; None if nothing shows that.
-        counted: by how much the drive's own counters of throttling rose, where nothing else shows
-            that it throttled; None if they did not.
-        why: the reasons for a verdict without an episode.
-        why_unknown: why its throughput could not be judged, or what was not read for certain and
-            could turn the verdict round; None if neither.
-        is_uneven: whether that is because it varied too much to have a level.
-        hot_from_start: why heat may have slowed it from its first second; None if nothing says so.
-        excludes_heat: whether heat did not slow it, by its temperature or the drive's own word,
-            even where nothing tells what did.
-        begun_slow: why it cannot be told whether a step without episodes was slow already when it
-            began; None if it was not.
+        claims: what is said of it, the most important first.
     """
 
     step: str
@@ -381,15 +436,7 @@ class StepFindings(_Findings):
     verdict: Verdict
     episodes: list[Episode]
     consistency: Consistency | None
-    why: list[str] = []
-    why_unknown: str | None = None
-    counted: str | None = None
-    slowed_by_heat_pct: float | None = None
-    slower_than_elsewhere_pct: float | None = None
-    is_uneven: bool = False
-    hot_from_start: str | None = None
-    excludes_heat: bool = False
-    begun_slow: str | None = None
+    claims: list[Claim] = []
     cpu_us_per_io: float | None = None
     cpu_core_pct: float | None = None
     power_mean_w: float | None = None
@@ -403,42 +450,14 @@ class StepFindings(_Findings):
         return max(self.episodes, key=lambda one: one.depth_pct, default=None)
 
     @property
-    def is_long_enough(self) -> bool:
-        """Whether its throughput was looked at; a step of a few samples cannot be judged."""
-        return self.why_unknown is None or self.is_uneven
-
-    @property
-    def held_its_speed(self) -> bool:
-        """Whether no fall was found, and nothing else leaves open how slow it was meanwhile."""
-        return not self.episodes and self.verdict not in ("thermal", "unknown")
+    def claim(self) -> Claim:
+        """What is said of it first."""
+        return min(self.claims, key=lambda one: one.rank)
 
     @property
     def reasons(self) -> list[str]:
-        """Why it has its verdict, where no episode tells it."""
-        if self.why_unknown is None:
-            return self.why
-        return [text for text in (self.hot_from_start, self.why_unknown) if text]
-
-    @property
-    def is_unknown(self) -> bool:
-        """Whether its throughput was looked at, and nothing tells what slowed it or whether."""
-        return self.verdict == "unknown" and (self.is_long_enough or bool(self.episodes))
-
-    @property
-    def throttles(self) -> bool:
-        """Whether heat slowed it, in an episode or from the start, or the drive counted it."""
-        return (
-            self.verdict == "thermal"
-            or self.counted is not None
-            or self.slowed_by_heat_pct is not None
-            or any(episode.cause == "thermal" for episode in self.episodes)
-        )
-
-    @property
-    def may_have_throttled(self) -> bool:
-        """Whether heat slowed it, or it ran slower than elsewhere and heat cannot be excluded."""
-        is_slow = self.slower_than_elsewhere_pct is not None
-        return self.throttles or (self.verdict == "unknown" and is_slow)
+        """Why it has its verdict, beside its episodes."""
+        return [text for one in self.claims if one.onset_s is None for text in one.reasons]
 
 
 class SensorTrust(_Findings):
@@ -464,11 +483,6 @@ class SensorTrust(_Findings):
     same_as: str | None = None
 
 
-#: ``not-loaded``: nothing was asked of the drive.
-Throttles = Literal["yes", "no", "cannot-tell", "not-loaded"]
-WORST_FIRST: tuple[Throttles, ...] = ("yes", "cannot-tell", "no", "not-loaded")
-
-
 class Answer(_Findings):
     """What a person wanted to know.
 
@@ -490,10 +504,13 @@ class Answer(_Findings):
         """The sentence without the alarm that it begins with."""
         return self.sentence.removeprefix(f"{capital(self.alarm or '')}. ")
 
-    def after(self, alarm: str | None) -> "Answer":
-        """Return the answer with a sentence that begins with an alarm."""
-        sentence = f"{capital(alarm)}. {self.sentence}" if alarm else self.sentence
-        return self.model_copy(update={"sentence": sentence, "alarm": alarm})
+    def after(self, alarm: Claim) -> "Answer":
+        """Return the answer after an alarm, with what helps against that."""
+        next_ = alarm.settles
+        if alarm.heat is not None and self.next:
+            next_ = f"{next_}; {self.next.removeprefix('cool it better; ')}"
+        said = f"{capital(alarm.text)}. {self.sentence}"
+        return self.model_copy(update={"sentence": said, "alarm": alarm.text, "next": next_})
 
 
 class Unloaded(_Findings):
@@ -564,6 +581,7 @@ class RecordingFindings(_Findings):
 
     Attributes:
         answer: whether the drive throttles, in a sentence.
+        claims: what is said of the drive beside its steps.
         counted: what the drive counted itself; None for what was no log of it.
         unloaded: what is known of the time without a load; None if there was hardly any.
         scores: the scores that its protocol defines.
@@ -583,6 +601,7 @@ class RecordingFindings(_Findings):
     sensors: list[SensorTrust]
     notes: list[str]
     answer: Answer = Answer(throttles="cannot-tell", sentence="")
+    claims: list[Claim] = []
     counted: OwnCount | None = None
     unloaded: Unloaded | None = None
     scores: list[ScoreFindings] = []
@@ -600,7 +619,7 @@ class Findings(_Findings):
         answer: that of all recordings together.
     """
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     answer: Answer = Answer(throttles="cannot-tell", sentence="")
     recordings: list[RecordingFindings]
     copies: list[CopyFindings] = []

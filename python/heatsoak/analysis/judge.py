@@ -7,22 +7,20 @@ from functools import cache
 import numpy as np
 
 from heatsoak import words
-from heatsoak.analysis import definitions, scores, steps, unloaded
-from heatsoak.analysis.answer import (
-    answer_of,
-    answer_of_all,
-    answer_of_unread,
-    leaves_heat_open,
-    left_open,
-)
+from heatsoak.analysis import claims, definitions, scores, steps, unloaded
+from heatsoak.analysis.answer import answer_of, answer_of_all, answer_of_unread
 from heatsoak.analysis.cause.evidence.counters import risen
 from heatsoak.analysis.consistency import WINDOW_S
-from heatsoak.analysis.copies import copy_findings, link_partners, lone_side_note, pairs_of_copies
+from heatsoak.analysis.copies import (
+    copy_findings,
+    link_drives_of_one_log,
+    link_partners,
+    lone_side_note,
+    pairs_of_copies,
+)
 from heatsoak.analysis.findings import (
     Findings,
     RecordingFindings,
-    Reservation,
-    StepFindings,
     Verdict,
 )
 from heatsoak.analysis.names import names_of
@@ -30,7 +28,7 @@ from heatsoak.analysis.rounds import place_in_rounds, rounds_of
 from heatsoak.analysis.sensors import EpisodeOnset, judge_sensors_together
 from heatsoak.analysis.view import RecordingView, StepView, siblings_of
 from heatsoak.identity import numbered
-from heatsoak.recording import IN_ORDER_ONLY, Recording, Touched
+from heatsoak.recording import IN_ORDER_ONLY, Recording
 from heatsoak.recording.columns import throttle_columns
 from heatsoak.recording.grid import SensorTrack
 
@@ -62,6 +60,7 @@ def read_and_judge(
         view.drive = number
     pairs = pairs_of_copies(opened)
     _link_copies(pairs, opened)
+    link_drives_of_one_log(opened)
     found = []
     for one in opened:
         found.append(_judge(one, siblings_of(one, opened), window_s))
@@ -72,9 +71,8 @@ def read_and_judge(
     )
     for one, findings, sensors in zip(opened, found, trust, strict=True):
         findings.sensors = sensors
+        claims.take_back(findings)
         findings.answer = answer_of(findings, one.recording.meta)
-        take_back(findings)
-        findings.answer = unloaded.with_alarm(findings.answer, findings.counted)
     copies = [copy_findings((opened[s], found[s]), (opened[d], found[d])) for s, d in pairs]
     judged = iter(found)
     told = [next(judged) if one.is_readable else _unread(one) for one in given]
@@ -102,8 +100,8 @@ def judge(recording: Recording) -> RecordingFindings:
 
 
 def _unread(recording: Recording) -> RecordingFindings:
-    reservations = reservations_of(recording)
-    why = reservations[0].text
+    found = claims.reservations_of(recording)
+    why = found[0].text
     return RecordingFindings(
         path=recording.path_text,
         drive=recording.meta.drive,
@@ -112,7 +110,7 @@ def _unread(recording: Recording) -> RecordingFindings:
         sensors=[],
         notes=[why],
         answer=answer_of_unread(why),
-        reservations=reservations,
+        reservations=found,
     )
 
 
@@ -128,6 +126,9 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
         return steps.lasting_cause(view, [other for other in views if other is not view], siblings)
 
     no_temp = no_temp_note(recording, views)
+    counted = unloaded.counted_of(recording, opened.samples)
+    # what has no rates says nothing of its own time
+    is_course = opened.idle is not None or any(view.has_rates for view in views)
     return RecordingFindings(
         path=recording.path_text,
         drive=recording.meta.drive,
@@ -151,9 +152,10 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
         scores=scores.scores_of(recording, by_name, rounds),
         rounds=rounds,
         power=scores.power_of(recording, opened.samples),
-        counted=unloaded.counted_of(recording, opened.samples),
+        claims=unloaded.claims_of_drive(counted, is_course=is_course),
+        counted=counted,
         unloaded=None if opened.idle is None else unloaded.unloaded_of(opened.idle),
-        reservations=reservations_of(recording),
+        reservations=claims.reservations_of(recording),
     )
 
 
@@ -351,58 +353,3 @@ def _warm_starts(views: list[StepView], tolerance_k: float = 5.0) -> list[str]:
         for name, temp in starts
         if temp - coolest > tolerance_k
     ]
-
-
-#: What turns a step round that heat is said not to have slowed. A unit scales all of a rate, and
-#: its falls stay; temperatures and times only count where there is a fall that is said to be none
-#: of heat's. Nothing withstands that the recording was changed.
-_CHANGED: frozenset[Touched] = frozenset({"recording"})
-_TURN_HELD: frozenset[Touched] = _CHANGED | {"rate", "identity"}
-_TURN_FALLEN: frozenset[Touched] = _TURN_HELD | {"time", "temperature"}
-#: What turns a drive round that is said not to have been loaded: whichever it is, it was idle.
-_TURN_IDLE: frozenset[Touched] = _CHANGED | {"rate", "unit"}
-_SETTLES = "`--map` says which column is what, in which unit, and `--device` which drive's it is"
-#: What a doubt touches about rates that were logged, and could not be taken as they stand.
-_UNREAD: frozenset[Touched] = frozenset({"rate", "unit"})
-
-
-def reservations_of(recording: Recording) -> list[Reservation]:
-    """Return what was not read for certain of a recording, and that it was changed."""
-    found = []
-    if recording.changes is not None:
-        found.append(Reservation(text=recording.changes, touches=["recording"]))
-    for event in recording.events if recording.is_readable else ():
-        if event.data.get("touches"):
-            found.append(Reservation(text=event.text, touches=event.data["touches"]))
-    return found
-
-
-def take_back(found: RecordingFindings) -> None:
-    """Make `unknown` of each verdict, and "cannot tell" of the answer, that could be turned."""
-    turned = _TURN_IDLE if found.answer.throttles == "not-loaded" else _CHANGED
-    for index, step in enumerate(found.steps):
-        if step.throttles or step.why_unknown is not None or leaves_heat_open(step):
-            continue
-        own = _TURN_FALLEN if step.episodes else _TURN_HELD
-        if standing := _standing(found, own):
-            found.steps[index] = _unknown(step, standing)
-        turned |= own
-    read = found.answer
-    unread = [one.text for one in found.reservations if set(one.touches) == _UNREAD]
-    if definitions.NO_THROUGHPUT in read.sentence and unread:
-        told = read.sentence.replace(definitions.NO_THROUGHPUT, unread[0])
-        found.answer = read = read.model_copy(update={"sentence": told, "next": _SETTLES})
-    if read.throttles in ("yes", "cannot-tell"):
-        turned = _CHANGED
-    if standing := _standing(found, turned):
-        found.answer = left_open(read, standing)
-
-
-def _standing(found: RecordingFindings, turned: frozenset[Touched]) -> list[str]:
-    return [one.text for one in found.reservations if turned & set(one.touches)]
-
-
-def _unknown(step: StepFindings, standing: list[str]) -> StepFindings:
-    if step.episodes:
-        return step.model_copy(update={"verdict": "unknown", "why": [*standing, *step.why]})
-    return step.model_copy(update={"verdict": "unknown", "why_unknown": standing[0]})

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from heatsoak import words
 from heatsoak.analysis import definitions, findings, slow_steps
 from heatsoak.analysis.cause import Case, Judgement, weigh
 from heatsoak.analysis.cause.evidence.counters import risen
+from heatsoak.analysis.claims import Signs, claims_of
 from heatsoak.analysis.consistency import step_consistency
 from heatsoak.analysis.copies import always_waited
 from heatsoak.analysis.falls import Drop, joined
@@ -21,6 +21,8 @@ _ONCE = ("write-cache", "spare-area")
 _LEVEL = ("write-cache", "limited-by-host")
 #: What drives say where they do not throttle.
 _DENIED = (("thermal-counters", "status-off"), ("thermal-counters", "silent"))
+#: Drives beside it in one log wait for it.
+_WAITED_FOR = ("partner", "waited")
 #: Below this probability heat is excluded, even if the cause is unknown.
 _EXCLUDED = 0.02
 
@@ -92,6 +94,9 @@ def episode_of(case: Case, judgement: Judgement) -> findings.Episode:
         from_start=drop.from_start,
         excludes_heat=_excludes_heat(case, judgement),
         shows_heat=judgement.shows_heat,
+        holds_up=next((one.text for one in judgement.findings if one.pair == _WAITED_FOR), None)
+        if view.beside
+        else None,
         sensor_locked_up=any(one.pair == ("sensor", "locked-up") for one in judgement.findings),
     )
 
@@ -151,21 +156,7 @@ def step_findings(
     """Return what a step shows; `siblings` are steps of other recordings of its drive."""
     judged, dips = _judged_or_dips(view, others, siblings)
     episodes = [episode_of(case, judgement) for case, judgement in judged]
-    signs = _signs_of(view, others, siblings, judged, lasting_cause_of)
-    bound, waited, slow, cooled = signs.bound, signs.waited, signs.slow, signs.cooled
-    whys = (
-        signs.counted and f"the drive's own throttling counters rose: {signs.counted}",
-        bound,
-        waited,
-        slow and slow[1].reason(slow[2]),
-        cooled and cooled.text,
-        signs.hot,
-        signs.untold and signs.untold.text,
-        dips,
-    )
-    missing = slow[1].lost if slow else signs.untold.lost_share if signs.untold else None
-    # whoever waits is uneven too
-    uneven = None if waited else signs.uneven
+    signs = _signs_of(view, others, siblings, judged, lasting_cause_of, dips)
     mean = view.throughput.mean(-math.inf, math.inf)
     return findings.StepFindings(
         step=view.step.name,
@@ -176,15 +167,7 @@ def step_findings(
         max_temp_c=view.max_temp_c,
         still_warming_k=_still_warming_k(view),
         verdict=_verdict(view, judged, signs),
-        why=[text for text in whys if text],
-        why_unknown=uneven or _why_unknown(view),
-        is_uneven=uneven is not None,
-        hot_from_start=signs.hot,
-        excludes_heat=slow_steps.never_throttled(view, others),
-        begun_slow=None if episodes else slow_steps.begun_slow(view, [*others, *siblings]),
-        slower_than_elsewhere_pct=None if missing is None else 100 * missing,
-        counted=signs.counted,
-        slowed_by_heat_pct=None if cooled is None else 100 * cooled.lost_share,
+        claims=claims_of(view.step.name, episodes, signs),
         episodes=episodes,
         consistency=step_consistency(view, window_s),
     )
@@ -208,37 +191,14 @@ def _judged_or_dips(
     return judged, None
 
 
-@dataclass(frozen=True)
-class _Signs:
-    """What tells of a step's speed beside its drops; None where nothing does.
-
-    Attributes:
-        bound: that the link limits it; `waited`, that the drive always waited for the host.
-        slow: the verdict on a step that was slow from its start, how slow, and what came first.
-        cooled: how much faster it was when cooled; `untold`, if no temperature tells whether heat
-            is why.
-        counted: the drive's own counters of throttling that rose.
-        uneven: why it does not show that it held its speeds.
-        hot: that it was hot from its start.
-    """
-
-    bound: str | None
-    waited: str | None
-    slow: tuple[findings.Verdict, slow_steps.SlowStart, findings.Verdict] | None
-    cooled: slow_steps.FasterWhenCooled | None
-    untold: slow_steps.FasterWhenCooled | None
-    counted: str | None
-    uneven: str | None
-    hot: str | None
-
-
 def _signs_of(
     view: StepView,
     others: list[StepView],
     siblings: list[StepView],
     judged: list[tuple[Case, Judgement]],
     lasting_cause_of: Callable[[StepView], findings.Verdict | None],
-) -> _Signs:
+    dips: str | None,
+) -> Signs:
     """Look for what was seen beside drops, the more certain first: it excludes what follows."""
     elsewhere = [*others, *siblings]
     bound = slow_steps.limited_by_link(view) if view.drops == [] and not judged else None
@@ -258,16 +218,30 @@ def _signs_of(
         hot = slow_steps.hot_from_the_start(view, [*fill, *elsewhere])
     # heat may be why, but no temperature tells
     is_settled = cooled or judged or hot or uneven or counted or view.drops is None
-    return _Signs(bound, waited, slow, cooled, None if is_settled else found, counted, uneven, hot)
+    # whoever waits is uneven too
+    limit = (waited if uneven else None) or (None if uneven else bound)
+    return Signs(
+        limit=limit,
+        slow=slow,
+        cooled=cooled,
+        untold=None if is_settled else found,
+        counted=counted,
+        uneven=None if waited else uneven,
+        unjudged=_why_unknown(view),
+        hot=hot,
+        held=dips or waited,
+        begun=None if judged else slow_steps.begun_slow(view, elsewhere),
+        excludes_heat=slow_steps.never_throttled(view, others),
+    )
 
 
 def _verdict(
-    view: StepView, judged: list[tuple[Case, Judgement]], signs: _Signs
+    view: StepView, judged: list[tuple[Case, Judgement]], signs: Signs
 ) -> findings.Verdict:
     """What slowed a step most."""
     if signs.counted and not judged:
         return "thermal"
-    if (signs.waited and signs.uneven) or (signs.bound and not signs.uneven):
+    if signs.limit:
         return "limited-by-host"
     if signs.slow:
         return signs.slow[0]

@@ -13,7 +13,6 @@ import polars as pl
 
 from heatsoak import words
 from heatsoak.analysis import findings, series
-from heatsoak.analysis.definitions import NO_THROUGHPUT
 from heatsoak.analysis.view import StepView
 from heatsoak.recording import HEALTH, IN_ORDER_ONLY, Recording
 from heatsoak.recording.columns import throttle_columns, throttle_counters
@@ -58,20 +57,22 @@ def counted_of(recording: Recording, samples: pl.DataFrame) -> findings.OwnCount
     )
 
 
-def by_own_count(recording: findings.RecordingFindings) -> findings.Answer | None:
-    """Return the answer that the drive's own count gives; None where it gives none.
+def claims_of_drive(counted: findings.OwnCount | None, *, is_course: bool) -> list[findings.Claim]:
+    """Return what a drive itself says: what it warns of, and what it counted of its heat.
 
-    A course of throughput answers for its own time, unless the drive counted meanwhile.
+    A course of throughput, `is_course`, answers for its own time, unless the drive counted
+    meanwhile.
     """
-    counted = recording.counted
     if counted is None:
-        return None
+        return []
+    found = [_alarm(counted), _own_count(counted, is_course=is_course)]
+    return [claim for claim in found if claim is not None]
+
+
+def _own_count(counted: findings.OwnCount, *, is_course: bool) -> findings.Claim | None:
     names = throttle_counters(counted.totals)
     ever = {name: counted.totals[name] for name in names if counted.totals[name]}
     added = {name: counted.added[name] for name in names if counted.added[name]}
-    is_course = recording.unloaded is not None or any(
-        step.why_unknown != NO_THROUGHPUT for step in recording.steps
-    )
     if is_course and not (added or counted.throttled_pct):
         return None
     above = _above_limits(counted.totals)
@@ -101,17 +102,12 @@ def by_own_count(recording: findings.RecordingFindings) -> findings.Answer | Non
         ]
     if not parts:
         return None
-    text = "; ".join(parts)
-    more = "to see it under a load, in a directory of that drive: heatsoak run quick --on ."
-    whys = dict.fromkeys(
-        why for step in recording.steps for why in (step.hot_from_start, step.why_unknown) if why
-    )
-    is_shown = added or counted.throttled_pct or (ever and not is_course)
-    return findings.Answer(
-        throttles="yes" if is_shown else "cannot-tell",
-        sentence=f"{words.capital(text)}.",
-        because=list(whys),
-        next=f"cool it better; {more}" if ever or above else more,
+    is_shown = added or counted.throttled_pct or ever
+    return findings.Claim(
+        what="counted" if is_shown else "over-limits" if above else "held",
+        heat="yes" if is_shown else "open" if above else None,
+        by="thermal" if is_shown else "unknown",
+        text="; ".join(parts),
     )
 
 
@@ -136,31 +132,24 @@ def _between(counted: findings.OwnCount) -> str:
     return f"{told} ({words.duration_text(counted.between_s)})" if counted.between_s else told
 
 
-def fails(counted: findings.OwnCount | None) -> bool:
-    """Whether a drive says that it fails, rather than that it is hot.
+def _alarm(counted: findings.OwnCount) -> findings.Claim | None:
+    """What a drive warns of.
 
     NVMe drives are said to fail for any warning, and one of heat is no fault of theirs.
     """
-    if counted is None:
-        return False
     warning = counted.critical_warning or 0
-    return bool(warning & ~_TEMPERATURE or (counted.failed and not warning))
-
-
-def with_alarm(answer: findings.Answer, counted: findings.OwnCount | None) -> findings.Answer:
-    """Return an answer that begins with what the drive itself warns of, if it does."""
-    warning = 0 if counted is None else counted.critical_warning or 0
-    has_failed = counted is not None and bool(counted.failed)
     whys = [why for bit, why in _WARNINGS.items() if warning & bit]
     told = [f"critical warning 0x{warning:02x}: {words.listed(whys)}"] if whys else []
-    told += ["its health is FAILED"] if has_failed else []
+    told += ["its health is FAILED"] if counted.failed else []
     if not told:
-        return answer
-    is_failing = fails(counted)
-    alarm = f"the drive itself warns ({', '.join(told)})"
-    more = f"; {answer.next}" if answer.next else ""
-    next_ = _SAVE if is_failing else f"cool it better{more.removeprefix('; cool it better')}"
-    return answer.after(alarm).model_copy(update={"next": next_})
+        return None
+    is_failing = bool(warning & ~_TEMPERATURE or (counted.failed and not warning))
+    return findings.Claim(
+        what="alarm",
+        heat=None if is_failing else "open",
+        text=f"the drive itself warns ({', '.join(told)})",
+        settles=_SAVE if is_failing else "cool it better",
+    )
 
 
 def _above_limits(totals: Mapping[str, float]) -> str:

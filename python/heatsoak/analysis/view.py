@@ -39,6 +39,7 @@ class StepView:
         start_s: when its load started, from the recording's start.
         direction: ``read`` or ``write`` if only that part of its throughput is judged.
         partner: the other side of a copy, if that was recorded too.
+        beside: the loads of other drives in one log, at the same time, and what these are called.
         preceded_by: the load or precondition right before this one, without a rest.
     """
 
@@ -58,6 +59,7 @@ class StepView:
         self.start_s = start_s
         self.direction: str | None = None
         self.partner: Partner | None = None
+        self.beside: list[tuple[str, StepView]] = []
         self.preceded_by: StepView | None = None
         self._samples: pl.DataFrame | None = samples
         self._again = again

@@ -208,7 +208,7 @@ _STEP = {
     **dict.fromkeys(
         ("duration_s", "mean_mb_s", "start_temp_c", "power_mean_w", "energy_j"), pl.Float64
     ),
-    **dict.fromkeys(("verdict", "why_unknown"), pl.String),
+    **dict.fromkeys(("verdict", "what", "heat"), pl.String),
 }
 _CHANGING = [
     f"{when}_{what}" for what in ("mb_s", "iops", "lat_us") for when in ("before", "during")
@@ -260,9 +260,10 @@ def _rows(recording: RecordingFindings, label: str) -> Iterator[dict[str, Any]]:
         **{f"condition.{key}": _text(value) for key, value in recording.conditions.items()},
     }
     for step in recording.steps:
-        of_step = whose | {key: getattr(step, key) for key in _STEP}
+        known = {"what": step.claim.what, "heat": step.claim.heat}
+        of_step = whose | {key: known.get(key, getattr(step, key, None)) for key in _STEP}
         if not step.episodes:
-            yield of_step | {"evidence": "; ".join(step.why) or None}
+            yield of_step | {"evidence": "; ".join(step.reasons) or None}
         for number, episode in enumerate(step.episodes, 1):
             of_episode = {key: getattr(episode, key) for key in _EPISODE}
             evidence = "; ".join(episode.evidence)

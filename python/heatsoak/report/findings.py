@@ -14,7 +14,7 @@ from heatsoak import analysis, output, words
 from heatsoak.analysis.names import names_of
 from heatsoak.analysis.scores import written_bytes
 from heatsoak.recording import Recording
-from heatsoak.report.steps import badness, in_short, sentence
+from heatsoak.report.steps import in_short, sentence
 from heatsoak.units import MB
 
 #: The lines between the answer and the next command.
@@ -101,7 +101,7 @@ def _row_of(label: str, step: analysis.StepFindings) -> _Row:
         step.max_temp_c,
         step.verdict,
         in_short(step),
-        badness(step),
+        step.claim.rank,
     )
 
 

@@ -22,7 +22,6 @@ from xml.etree import ElementTree
 
 import heatsoak
 from heatsoak.analysis import Findings, StepFindings
-from heatsoak.analysis.answer import leaves_heat_open
 from heatsoak.analysis.findings import RecordingFindings
 from heatsoak.analysis.names import Named, Names
 from heatsoak.errors import ToolError
@@ -62,17 +61,18 @@ def outcome_of(step: StepFindings, fail_below_mb_s: float | None) -> StepOutcome
     """Return what a step comes to; its text is without control characters."""
     said = printable_lines(sentence(step) or step.verdict)
     lines = (line for episode in step.episodes for line in episode.evidence)
-    evidence = printable_lines("\n".join([*step.why, *lines]))
+    evidence = printable_lines(
+        "\n".join([*(text for text in step.reasons if text not in said), *lines])
+    )
     mean_mb_s = step.mean_mb_s
-    if step.throttles:
+    heat = step.claim.heat
+    if heat == "yes":
         return StepOutcome("fail", "throttles", said, said, evidence)
     if fail_below_mb_s is not None and mean_mb_s is not None and mean_mb_s < fail_below_mb_s:
         message = f"mean of {rate_text(mean_mb_s)} is below {rate_text(fail_below_mb_s)}"
         return StepOutcome("fail", "too-slow", message, said, evidence)
-    if step.why_unknown is not None:
-        return StepOutcome("not-judged", step.verdict, said, said, evidence)
-    if leaves_heat_open(step):
-        message = f"{said}; heat is neither shown nor excluded"
+    if heat == "open" or step.claim.what == "unseen":
+        message = f"{said}; heat is neither shown nor excluded" if heat == "open" else said
         return StepOutcome("not-judged", step.verdict, message, said, evidence)
     return StepOutcome("pass", step.verdict, said, said, evidence)
 

@@ -29,16 +29,12 @@ def sentence(step: StepFindings) -> str:
             text += f", recovered after {words.duration_text(episode.end_s - episode.onset_s)}"
         parts.append(text)
     more = f"; and {len(parts) - 2} more times" if len(parts) > 3 else ""
-    return "; ".join([*step.why, *(parts[:2] if more else parts)]) + more
+    return "; ".join([*step.reasons, *(parts[:2] if more else parts)]) + more
 
 
 def in_short(step: StepFindings) -> str:
     """Return the costliest fall of a step, or why it has its verdict, in half a line."""
     if not step.episodes:
-        if step.slowed_by_heat_pct is not None:
-            return (
-                f"{words.percent_text(step.slowed_by_heat_pct)} below its full speed from the start"
-            )
         return "; ".join(step.reasons[:1])
     told = [_costliest(step)]
     by_heat = [one for one in step.episodes if one.cause == "thermal"]
@@ -46,7 +42,7 @@ def in_short(step: StepFindings) -> str:
         told.append(max(by_heat, key=_cost))
     others = len(step.episodes) - len(told)
     more = [words.counted(others, "more fall")] if others else []
-    own = [f"the drive counted throttling, {step.counted}"] if step.counted else []
+    own = [text for one in step.claims if one.what == "counted" for text in one.reasons]
     return "; ".join([*own, *map(_fell, told), *more])
 
 
@@ -63,23 +59,14 @@ def all_in_short(steps: Sequence[StepFindings]) -> str:
         told.append(f"{len(falls)} of {len(steps)} {verb} by {depths} after {onsets}")
     others = [step for step in steps if not step.episodes]
     kinds = {
-        "slow from the start": lambda step: step.throttles and step.counted is None,
-        "throttled by the drive's own count": lambda step: step.counted is not None,
-        "not judged": lambda step: step.why_unknown is not None,
+        "throttled": "slow from the start",
+        "counted": "throttled by the drive's own count",
+        "unseen": "not judged",
     }
-    for what, holds in kinds.items():
-        if count := sum(map(holds, others)):
-            told.append(f"{count} of {len(steps)} {what}")
+    for what, text in kinds.items():
+        if count := sum(step.claim.what == what for step in others):
+            told.append(f"{count} of {len(steps)} {text}")
     return "; ".join(told)
-
-
-def badness(step: StepFindings) -> tuple[float, ...]:
-    """Return a key that sorts steps: those first that a reader should see first."""
-    is_open = not step.throttles or step.counted is not None
-    told = [one for one in step.episodes if one.cause == "thermal" or is_open]
-    loss = max([*(one.depth_pct for one in told), step.slowed_by_heat_pct or 0.0])
-    kind = 0 if step.throttles else 3 if step.verdict == "steady" else 2 if not loss else 1
-    return kind, -loss
 
 
 def verdicts(steps: Sequence[StepFindings]) -> dict[str, int]:

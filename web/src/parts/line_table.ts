@@ -1,7 +1,7 @@
 // The figures of each line of a workload, also for readers who cannot see the chart.
 
 import type { App } from "../app";
-import type { WorkloadSection } from "../contract";
+import type { StepFindings, WorkloadSection } from "../contract";
 import { duration, value } from "../data/format";
 import { button, fold, table } from "../dom";
 
@@ -40,7 +40,7 @@ function ofSteps(app: App, given: WorkloadSection): HTMLElement {
     ];
     if (step.episodes.length === 0) {
       const none = Array.from({ length: 6 }, () => "–");
-      return [[line.label, step.why_unknown ?? step.verdict, ...none, ...whole]];
+      return [[line.label, unseen(step) ?? step.verdict, ...none, ...whole]];
     }
     return step.episodes.map((episode) => [
       line.label,
@@ -83,4 +83,9 @@ function ofUnloaded(app: App, given: WorkloadSection): HTMLElement {
   });
   const numeric = UNLOADED_HEADER.map((_, i) => i > 1);
   return table(`${given.title}: figures of each log`, UNLOADED_HEADER, rows, numeric);
+}
+
+/** Why nothing shows how a step went; undefined if something does. */
+function unseen(step: StepFindings): string | undefined {
+  return step.claims?.find((claim) => claim.what === "unseen")?.text;
 }

@@ -162,7 +162,7 @@ def _throttling(sections: Sequence[PairedStep]) -> dict[Label, Throttles]:
     for section in sections:
         for run in _taken([section]):
             answer, step = run.found.answer.throttles, run.judged.get(section.step)
-            if answer == "no" and step is not None and not (step.is_long_enough or step.episodes):
+            if answer == "no" and step is not None and step.claim.heat is None:
                 answer = "cannot-tell"
             worst[run.group] = min(worst.get(run.group, answer), answer, key=WORST_FIRST.index)
     return worst

@@ -236,7 +236,7 @@ def _of_step(
     # those of reads or writes alone have another level
     fell = [episode for episode in judged.episodes if episode.direction is None]
     falls = _falls(view, fell, noises[view.throughput.unit], next(seeds))
-    if fell or judged.held_its_speed:
+    if fell or judged.claim.what == "held":
         yield from falls
     if "iops" in rates:
         yield from _steadiness(rates["iops"], noises["iops"], next(seeds))

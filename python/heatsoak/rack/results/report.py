@@ -157,7 +157,7 @@ def _drive(
 def _by_heat(of: Sequence[reading.Tested]) -> tuple[DriveVerdict, list[str]]:
     """Whether heat slowed a drive, or may have, and in which steps."""
     steps = [step for test in of if test.findings for step in test.findings.steps]
-    if slowed := [step for step in steps if step.throttles]:
+    if slowed := [step for step in steps if step.claim.heat == "yes"]:
         return "throttles", [f"{step.step} {what_happened(step)}" for step in slowed]
     answers = [test.findings.answer for test in of if test.findings]
     # a drive that was never loaded does not pass either
@@ -188,7 +188,7 @@ def _throttling(of: Sequence[reading.Tested], worse: Sequence[RackOutlier]) -> l
         for test in of
         if test.findings is not None
         for step in test.findings.steps
-        if step.step in steps and (step.episodes or step.throttles)
+        if step.step in steps and (step.episodes or step.claim.heat == "yes")
     ]
 
 

@@ -22,7 +22,7 @@ from heatsoak.report.page.facts import page_recording
 from heatsoak.report.page.lines import charts, line_styles, steps_of, unloaded_charts
 from heatsoak.report.page.matrix import matrix
 from heatsoak.report.page.packing import SeriesPacker
-from heatsoak.report.steps import badness, verdicts
+from heatsoak.report.steps import verdicts
 
 if TYPE_CHECKING:
     # twins take a while to load, and every report would wait for them
@@ -174,7 +174,7 @@ def _with_charts_open(
     shown = {chart.id for chart in workloads}
     if len(shown) > _MAX_OPEN:
         loaded = {one.id: steps for one in workloads if (steps := steps_of(one, findings))}
-        worst = sorted(loaded, key=lambda id_: min(badness(step) for _, step in loaded[id_]))
+        worst = sorted(loaded, key=lambda id_: min(step.claim.rank for _, step in loaded[id_]))
         shown = set(worst[: 1 if len(worst) <= _MAX_WITH_CHART else 0])
     return [one.model_copy(update={"is_open": one.id in shown}) for one in workloads]
 

@@ -16,7 +16,6 @@ from heatsoak.analysis.names import Named, Names, names_of
 from heatsoak.protocol import Protocol
 from heatsoak.recording import Recording
 from heatsoak.report.page import contract
-from heatsoak.report.steps import badness
 
 #: More conditions would make an unreadable table.
 _MAX_KEYS = 4
@@ -264,7 +263,7 @@ def _figure(
     """The mean over runs of each run's earliest onset, deepest fall, or mean rate."""
     if not runs:
         return None
-    if all(step.why_unknown is not None for steps in runs for step in steps):
+    if all(step.claim.what == "unseen" for steps in runs for step in steps):
         return contract.MatrixFigure(value=None, text="not judged")
     kind = metric.id.rpartition(".")[2]
     values = [value for steps in runs if (value := _of_run(kind, steps)) is not None]
@@ -325,7 +324,7 @@ def _verdict(steps: Sequence[analysis.StepFindings]) -> str:
     )
     if worst is not None:
         return worst[1]
-    return min(steps, key=badness).verdict if steps else "unknown"
+    return min(steps, key=lambda step: step.claim.rank).verdict if steps else "unknown"
 
 
 def _held(cells: Sequence[contract.MatrixCell]) -> tuple[str | None, str | None]:

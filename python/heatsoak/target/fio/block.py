@@ -16,7 +16,7 @@ from heatsoak.target import base, hctm, purge
 from heatsoak.target.device import describe_device
 from heatsoak.target.fio.command import FioPlace
 from heatsoak.target.fio.target import FioTarget
-from heatsoak.target.guard import Claim, claim
+from heatsoak.target.guard import HeldDrive, claim
 from heatsoak.target.guard.look import TargetView
 
 
@@ -40,7 +40,7 @@ class BlockTarget(FioTarget):
         self._path = path
         self._erase_id = erase_id
         self._purges = purges
-        self._claimed: Claim | None = None
+        self._claimed: HeldDrive | None = None
         self._read_fd: int | None = None
         info = describe_device(path, self._roots)
         if info.size_bytes == 0:

@@ -34,6 +34,6 @@ the places that are looked at. Only the need to name the drive protects these.
 """
 
 from heatsoak.target.guard.content import run_on
-from heatsoak.target.guard.hold import Claim, check, claim, examine, refusal
+from heatsoak.target.guard.hold import HeldDrive, check, claim, examine, refusal
 
-__all__ = ["Claim", "check", "claim", "examine", "refusal", "run_on"]
+__all__ = ["HeldDrive", "check", "claim", "examine", "refusal", "run_on"]

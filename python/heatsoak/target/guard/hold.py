@@ -168,7 +168,7 @@ _WAITS_S = (0.0, 0.1, 0.3, 1.0, 3.0)
 
 
 @dataclass
-class Claim(Closing):
+class HeldDrive(Closing):
     """A device that may be overwritten, held exclusively until :meth:`close`.
 
     Pass `fd` to the tool that writes (it is not inherited automatically) and let it open
@@ -221,7 +221,7 @@ def claim(
     roots: Roots | None = None,
     *,
     known: DeviceInfo | None = None,
-) -> Claim:
+) -> HeldDrive:
     """Return `device`, claimed to be overwritten.
 
     `known` is the drive that `device` led to when the run was prepared: any other is refused.
@@ -359,7 +359,9 @@ def _lock(fd: int, kind: int) -> None:
         raise Doubt(f"it cannot be locked ({error.strerror})") from None
 
 
-def _examine(fd: int, device: Path, info: DeviceInfo, erase_id: str | None, roots: Roots) -> Claim:
+def _examine(
+    fd: int, device: Path, info: DeviceInfo, erase_id: str | None, roots: Roots
+) -> HeldDrive:
     """Check everything again through the descriptor that will be written to."""
     data = None
     try:
@@ -376,7 +378,7 @@ def _examine(fd: int, device: Path, info: DeviceInfo, erase_id: str | None, root
     if (refused := naming(device, info).refused(erase_id, data)) is not None:
         raise refused
     assert info.erase_id is not None
-    return Claim(fd, device, info.erase_id, info.size_bytes, info, roots, data)
+    return HeldDrive(fd, device, info.erase_id, info.size_bytes, info, roots, data)
 
 
 def _cannot_open(error: OSError) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from heatsoak import errors
 from heatsoak.protocol import PurgeMethod
 from heatsoak.target.base import Batch, Note
-from heatsoak.target.guard import Claim
+from heatsoak.target.guard import HeldDrive
 from heatsoak.target.guard.look import spread
 from heatsoak.target.purge import ata, nvme
 from heatsoak.target.purge.nvme import sanitizing
@@ -32,7 +32,7 @@ _PIECES = 64
 Samples = dict[int, tuple[bytes, int | None]]
 
 
-def _take_samples(claim: Claim) -> Samples:
+def _take_samples(claim: HeldDrive) -> Samples:
     """Read samples from the whole drive with direct I/O; raises ToolError if it cannot be read."""
     with errors.saying(f"{claim.path}: cannot be read"):
         fd = os.open(claim.fd_path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
@@ -58,7 +58,7 @@ def _take_samples(claim: Claim) -> Samples:
 _AUTO: tuple[PurgeMethod, ...] = ("format", "sanitize", "discard")
 
 
-def purge(claim: Claim, method: PurgeMethod = "auto") -> Iterator[Batch]:
+def purge(claim: HeldDrive, method: PurgeMethod = "auto") -> Iterator[Batch]:
     """Purge the claimed drive, and read samples of it before and after.
 
     The last note says how it was done, with `method`, `duration_s` and the result of the samples in
@@ -90,19 +90,19 @@ def purge(claim: Claim, method: PurgeMethod = "auto") -> Iterator[Batch]:
     )
 
 
-def require(claim: Claim, method: PurgeMethod) -> None:
+def require(claim: HeldDrive, method: PurgeMethod) -> None:
     """Raise UsageError if the claimed drive does not support `method`; changes nothing."""
     _check(claim)
     _chosen(claim, method)
 
 
-def _check(claim: Claim) -> None:
+def _check(claim: HeldDrive) -> None:
     if claim.fd < 0:
         raise errors.RefusedError(f"{claim.path}: is no longer claimed and cannot be purged")
     claim.recheck()
 
 
-def _chosen(claim: Claim, method: PurgeMethod) -> list[Way]:
+def _chosen(claim: HeldDrive, method: PurgeMethod) -> list[Way]:
     """Return the methods to try, in order."""
     every = (discard(claim), *nvme.ways(claim), ata.way(claim))
     ways = {way.method: way for way in every}
@@ -118,7 +118,7 @@ def _chosen(claim: Claim, method: PurgeMethod) -> list[Way]:
 
 
 def _result(
-    claim: Claim, way: Way, said: str, duration_s: float, before: Samples, after: Samples
+    claim: HeldDrive, way: Way, said: str, duration_s: float, before: Samples, after: Samples
 ) -> Note:
     """Return the note on a purge: what the samples held before, and what they read now."""
     held = [offset for offset, (_, filled_with) in before.items() if filled_with is None]

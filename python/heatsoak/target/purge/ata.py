@@ -10,7 +10,7 @@ from collections.abc import Generator
 
 from heatsoak.errors import ToolError, saying
 from heatsoak.target import base
-from heatsoak.target.guard import Claim, run_on
+from heatsoak.target.guard import HeldDrive, run_on
 from heatsoak.target.purge.way import NotTakenError, Way
 from heatsoak.tools import which
 
@@ -23,12 +23,12 @@ _HAS_HPA = 1 << 10  # of word 82 of IDENTIFY DEVICE
 _SUPPORTED, _ENABLED, _LOCKED, _FROZEN, _EXPIRED = (1 << bit for bit in range(5))
 
 
-def way(claim: Claim) -> Way:
+def way(claim: HeldDrive) -> Way:
     """Return the purge by secure erase with hdparm."""
     return Way("secure-erase", _why_not(claim), _run)
 
 
-def _why_not(claim: Claim) -> str | None:
+def _why_not(claim: HeldDrive) -> str | None:
     if claim.info.transport != "sata":
         return f"ATA secure erase only works on SATA drives, but this is on {claim.info.transport}"
     try:
@@ -57,7 +57,7 @@ def _why_not_now(security: int) -> str | None:
     return None
 
 
-def _run(claim: Claim) -> Generator[base.Batch, None, str]:
+def _run(claim: HeldDrive) -> Generator[base.Batch, None, str]:
     claim.recheck()
     if (why_not := _why_not(claim)) is not None:
         raise NotTakenError(why_not)
@@ -76,7 +76,7 @@ def _run(claim: Claim) -> Generator[base.Batch, None, str]:
     return "it erased itself (ATA secure erase)"
 
 
-def _erase(claim: Claim) -> None:
+def _erase(claim: HeldDrive) -> None:
     claim.recheck()
     _tell(claim, "--security-set-pass")
     try:
@@ -90,7 +90,7 @@ def _erase(claim: Claim) -> None:
         raise
 
 
-def _kept(claim: Claim) -> str:
+def _kept(claim: HeldDrive) -> str:
     return (
         "it still has its password; to remove it: hdparm --user-master u --security-disable "
         f"{PASSWORD} {claim.path}"
@@ -109,7 +109,7 @@ def identify_words(text: str) -> list[int]:
     return words
 
 
-def _hides(claim: Claim, words: list[int]) -> str | None:
+def _hides(claim: HeldDrive, words: list[int]) -> str | None:
     """Why the drive has, or may have, data in hidden sectors; None if it has not.
 
     Through bridges and some drivers, hdparm prints numbers and says that they seem invalid; for
@@ -131,11 +131,11 @@ def _hides(claim: Claim, words: list[int]) -> str | None:
     return f"{claim.path}: hdparm shows no host protected area: {output}"
 
 
-def _tell(claim: Claim, option: str) -> None:
+def _tell(claim: HeldDrive, option: str) -> None:
     _hdparm(claim, "--user-master", "u", option, PASSWORD)
 
 
-def _hdparm(claim: Claim, *options: str) -> str:
+def _hdparm(claim: HeldDrive, *options: str) -> str:
     """Return hdparm's output for the drive; raises ToolError if it fails.
 
     Success does not mean much: hdparm also succeeds if the drive rejects the command.

@@ -17,7 +17,7 @@ from heatsoak.sensor import nvme_admin, sysfs
 from heatsoak.sensor.base import Roots
 from heatsoak.target import base
 from heatsoak.target.device import DeviceInfo
-from heatsoak.target.guard import Claim
+from heatsoak.target.guard import HeldDrive
 from heatsoak.target.purge.way import NotTakenError, Way
 
 _GET_NSID = 0x4E40  # _IO('N', 0x40), linux/nvme_ioctl.h
@@ -102,10 +102,10 @@ def _layout(page: bytes) -> int:
 
 
 #: Purges the namespace of a claimed drive.
-_Run = Callable[[Claim, Namespace], Generator[base.Batch, None, str]]
+_Run = Callable[[HeldDrive, Namespace], Generator[base.Batch, None, str]]
 
 
-def ways(claim: Claim) -> list[Way]:
+def ways(claim: HeldDrive) -> list[Way]:
     """Return the purges by format and by sanitize."""
     unknown = None
     if claim.info.transport != "nvme":
@@ -117,7 +117,7 @@ def ways(claim: Claim) -> list[Way]:
             unknown = f"the drive's features cannot be read ({error})"
 
     def way(method: PurgeMethod, why_not: Callable[[Namespace], str | None], run: _Run) -> Way:
-        def checked(claim: Claim) -> Generator[base.Batch, None, str]:
+        def checked(claim: HeldDrive) -> Generator[base.Batch, None, str]:
             claim.recheck()
             now = look(claim.fd)
             if (reason := why_not(now)) is not None:
@@ -140,7 +140,7 @@ def _others(namespace: Namespace) -> str:
     return f"{'is namespace' if len(namespace.others) == 1 else 'are namespaces'} {numbers} as well"
 
 
-def _send(claim: Claim, what: str, opcode: int, **fields: Any) -> None:
+def _send(claim: HeldDrive, what: str, opcode: int, **fields: Any) -> None:
     """Send a command that erases; raises NotTakenError if the drive rejects it, else ToolError."""
     claim.recheck()
     with errors.saying(f"{claim.path}: the {what} failed"):
@@ -167,7 +167,7 @@ def _why_not_formatted(namespace: Namespace) -> str | None:
     return None
 
 
-def _format(claim: Claim, now: Namespace) -> Generator[base.Batch, None, str]:
+def _format(claim: HeldDrive, now: Namespace) -> Generator[base.Batch, None, str]:
     yield base.Note(
         "info",
         f"{claim.path}: is being formatted, which cannot be stopped: Ctrl-C waits until it "
@@ -258,7 +258,7 @@ def _why_not_sanitized(namespace: Namespace) -> str | None:
     return None
 
 
-def _sanitize(claim: Claim, now: Namespace) -> Generator[base.Batch, None, str]:
+def _sanitize(claim: HeldDrive, now: Namespace) -> Generator[base.Batch, None, str]:
     assert now.sanitize_action is not None
     action = _ACTIONS[now.sanitize_action]
     estimate_s = _state(claim).block_erase_s if now.sanitize_action == 2 else None
@@ -288,6 +288,6 @@ def _sanitize(claim: Claim, now: Namespace) -> Generator[base.Batch, None, str]:
     return f"it was sanitized ({action})"
 
 
-def _state(claim: Claim) -> State:
+def _state(claim: HeldDrive) -> State:
     with errors.saying(f"{claim.path}: the progress of its sanitize cannot be read"):
         return parse(nvme_admin.log_page(claim.fd, _LOG, _LOG_SIZE))

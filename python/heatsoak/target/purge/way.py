@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from heatsoak.errors import ToolError
 from heatsoak.protocol import PurgeMethod
 from heatsoak.target.base import HEARTBEAT, Batch
-from heatsoak.target.guard import Claim
+from heatsoak.target.guard import HeldDrive
 
 #: Purges a claimed drive, yielding at least four times per second; returns what was done, as text.
-PurgeRun = Callable[[Claim], Generator[Batch, None, str]]
+PurgeRun = Callable[[HeldDrive], Generator[Batch, None, str]]
 
 
 class NotTakenError(Exception):
@@ -40,13 +40,13 @@ _BLKDISCARD = 0x1277  # linux/fs.h
 _AT_ONCE = 1 << 30
 
 
-def discard(claim: Claim) -> Way:
+def discard(claim: HeldDrive) -> Way:
     """Return the purge by discard."""
     why_not = None if claim.info.trims else "it does not support discard"
     return Way("discard", why_not, _discard)
 
 
-def _discard(claim: Claim) -> Generator[Batch, None, str]:
+def _discard(claim: HeldDrive) -> Generator[Batch, None, str]:
     for start in range(0, claim.size_bytes, _AT_ONCE):
         length = min(_AT_ONCE, claim.size_bytes - start)
         try:

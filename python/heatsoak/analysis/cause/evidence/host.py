@@ -8,6 +8,7 @@ import numpy as np
 from heatsoak import words
 from heatsoak.analysis.cause.case import Case, Evidence
 from heatsoak.analysis.copies import MIN_DIFFERENCE, fullness
+from heatsoak.analysis.view import StepView
 
 #: A core this busy is saturated.
 SATURATED_PCT = 95.0
@@ -150,7 +151,7 @@ def waits(case: Case) -> Evidence | None:
     """The drive with the full queue is the one that is slow; the other waits for it."""
     partner = case.view.partner
     if partner is None:
-        return None
+        return _array(case)
     zero_s = case.view.start_s
     start_s, end_s = zero_s + case.drop.onset_s, zero_s + case.around_s
     full = fullness(case.view, partner.view, np.array([start_s, end_s]))
@@ -174,6 +175,47 @@ def waits(case: Case) -> Evidence | None:
     if here - there >= MIN_DIFFERENCE:
         return "waited", f"{same}, and waited for this drive: {in_flight}"
     return "both-busy", f"{same}; neither waited: {in_flight}"
+
+
+#: Members of an array fall within this time of each other, or two samples, and by this much as far.
+_TOGETHER_S, _AS_FAR = 2.0, 0.1
+#: The member that the others wait for has this many times as many I/Os in flight.
+_HOLDS_UP = 4.0
+
+
+def _array(case: Case) -> Evidence | None:
+    """Of drives that fall together, the one with the full queue is slow; the others wait for it."""
+    drop, zero_s = case.drop, case.view.start_s
+    within_s = max(_TOGETHER_S, 2 * case.view.throughput.sampling_s)
+    fell = [
+        (_queue(view, *_during(case, view)), name)
+        for name, view in case.view.beside
+        if any(
+            abs(view.start_s + other.onset_s - zero_s - drop.onset_s) <= within_s
+            and abs(other.depth - drop.depth) <= _AS_FAR
+            for other in view.drops or []
+        )
+    ]
+    here = _queue(case.view, *_during(case, case.view))
+    if not fell or not math.isfinite(here) or not all(math.isfinite(count) for count, _ in fell):
+        return None
+    there, name = max(fell)
+    in_flight = f"{words.number_text(here, 2)} I/Os in flight here, {words.number_text(there, 2)}"
+    if there >= _HOLDS_UP * max(here, 0.25):
+        return (
+            "held-up",
+            f"{name} fell at the same time: this drive waited for it, {in_flight} there",
+        )
+    if here >= _HOLDS_UP * max(there, 0.25):
+        many = words.counted(len(fell), "other drive")
+        return "waited", f"{many} fell at the same time and waited for this one: {in_flight} there"
+    return None
+
+
+def _during(case: Case, view: StepView) -> tuple[float, float]:
+    """The time of a drop, from the start of a step beside it."""
+    shift_s = case.view.start_s - view.start_s
+    return case.drop.onset_s + shift_s, case.around_s + shift_s
 
 
 #: If the mean I/O size changes by more than this factor, the load is a different one.
@@ -236,7 +278,7 @@ def _in_flight(case: Case) -> Evidence | None:
     if case.length_s < max(MIN_DEMAND_S, MIN_DEMAND_SAMPLES * case.view.throughput.sampling_s):
         # I/Os that hung complete late, after the drop
         return None
-    before, during = (_queue(case, *span) for span in _spans(case))
+    before, during = (_queue(case.view, *span) for span in _spans(case))
     if before > _MOST_IN_FLIGHT * _asked_at_once(case):
         return None  # the latencies are of something else
     rates = [case.view.throughput.mean(*span) for span in _spans(case)]
@@ -264,9 +306,8 @@ def _asked_at_once(case: Case) -> float:
     return math.inf if depth is None else float(depth * (jobs or 1))
 
 
-def _queue(case: Case, start_s: float, end_s: float) -> float:
+def _queue(view: StepView, start_s: float, end_s: float) -> float:
     """How many I/Os were in flight: as logged, or from rates and latencies; NaN if unknown."""
-    view = case.view
     t_s = view.column("t_s") - view.start_s
     rows = (t_s > start_s) & (t_s <= end_s)
     if not np.isfinite(view.column("queue")[rows]).any():

@@ -1,0 +1,269 @@
+"""What is said of a step, in words: its falls and their causes, how it began, that it held its
+speed, or why nothing shows whether it did; and what of it was not read for certain leaves open."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from heatsoak import words
+from heatsoak.analysis import definitions, findings
+from heatsoak.analysis.slow_steps import FasterWhenCooled, SlowStart
+from heatsoak.recording import Recording, Touched
+
+#: What lowers throughput, as the subject or the reason of a sentence.
+CAUSE_WORDS: dict[findings.Verdict, str] = {
+    "thermal": "heat",
+    "spare-area": "its spare area ran out",
+    "write-cache": "its write cache was full",
+    "limited-by-host": "the host asked for less or could not do more",
+    "interference": "something else used the drive or the machine",
+    "sliding": "it slows down over its whole area",
+    "unknown": "an unknown cause",
+}
+#: What a piece of evidence speaks for.
+_POINTS_TO = {
+    "thermal": "points to heat",
+    "spare-area": "points to used-up spare area",
+    "write-cache": "points to a full write cache",
+    "limited-by-host": "points to the host",
+    "interference": "points to other work",
+    "sliding": "points to a drive that slows down over its area",
+}
+#: From this share on something is probably so: likelier than not.
+_PROBABLY = 0.5
+#: Below this share a cause that is named is probable.
+_CERTAIN = 0.95
+
+
+@dataclass(frozen=True)
+class Signs:
+    """What tells of a step's speed beside its drops; None where nothing does.
+
+    Attributes:
+        limit: why the link or the host limits it.
+        slow: the verdict on a step that was slow from its start, how slow, and what came first.
+        cooled: how much faster it was when cooled; `untold`, if no temperature tells whether heat
+            is why.
+        counted: the drive's own counters of throttling that rose.
+        uneven: why it does not show that it held its speeds.
+        unjudged: why its throughput could not be judged.
+        hot: that it was hot from its start.
+        held: what is said of a step that held its speed, such as its short dips.
+        begun: why it may have been slow when it began.
+        excludes_heat: whether heat did not slow it, even where nothing tells what did.
+    """
+
+    limit: str | None
+    slow: tuple[findings.Verdict, SlowStart, findings.Verdict] | None
+    cooled: FasterWhenCooled | None
+    untold: FasterWhenCooled | None
+    counted: str | None
+    uneven: str | None
+    unjudged: str | None
+    hot: str | None
+    held: str | None
+    begun: str | None
+    excludes_heat: bool
+
+
+def claims_of(
+    step: str, episodes: Sequence[findings.Episode], signs: Signs
+) -> list[findings.Claim]:
+    """Return what is said of a step, the most important first."""
+    found = [*(of_fall(one, step) for one in episodes), *_beside_falls(step, signs)]
+    if not found:
+        reasons = [signs.held] if signs.held else []
+        found = [
+            findings.Claim(what="held", heat="no", by="steady", reasons=reasons, doubt=signs.begun)
+        ]
+    told = (one.model_copy(update={"step": step}) for one in found)
+    return sorted(told, key=lambda one: one.rank)
+
+
+def _beside_falls(step: str, signs: Signs) -> Iterator[findings.Claim]:
+    """What is said of a step beside its falls."""
+    claim = findings.Claim
+    open_: Literal["no", "open"] = "no" if signs.excludes_heat else "open"
+    if signs.counted:
+        text = f"{signs.counted} in '{step}'; how much speed that cost cannot be told"
+        why = f"the drive's own throttling counters rose: {signs.counted}"
+        yield claim(what="counted", heat="yes", by="thermal", text=text, reasons=[why])
+    if signs.slow:
+        verdict, start, cause = signs.slow
+        yield _slow(step, start.lost, start.reason(cause), "yes" if verdict == "thermal" else open_)
+    if signs.cooled:
+        yield _slow(step, signs.cooled.lost_share, signs.cooled.text, "yes")
+    if signs.untold:
+        yield _slow(step, signs.untold.lost_share, signs.untold.text, open_)
+    if signs.hot:
+        yield claim(what="unseen", heat="open", by="thermal", text=signs.hot, reasons=[signs.hot])
+    if signs.uneven:
+        yield claim(what="unseen", heat=open_, text=signs.uneven, reasons=[signs.uneven])
+    if signs.unjudged:
+        reasons = [text for text in (signs.unjudged, signs.held) if text]
+        yield claim(what="unseen", text=signs.unjudged, reasons=reasons)
+    if signs.limit:
+        yield claim(what="held", heat="no", by="limited-by-host", reasons=[signs.limit])
+
+
+def _slow(
+    step: str, lost: float | None, why: str, heat: Literal["yes", "open", "no"]
+) -> findings.Claim:
+    """That a step was slow from its start on."""
+    below = f"ran {words.share_text(lost)} below its full speed throughout" if lost else ""
+    return findings.Claim(
+        what="throttled" if heat == "yes" else "slow",
+        heat=heat,
+        by="thermal" if heat == "yes" else "unknown",
+        loss_pct=None if lost is None else 100 * lost,
+        text=f"'{step}' {below or 'never ran at full speed'}",
+        reasons=[why],
+    )
+
+
+def of_fall(episode: findings.Episode, step: str) -> findings.Claim:
+    """Return what is said of a fall."""
+    is_heat = episode.cause == "thermal"
+    is_open = episode.cause == "unknown" and not episode.excludes_heat
+    by, share = episode.cause, episode.confidence
+    heat = episode.likelihoods.get("thermal", 0.0)
+    # a probability without a trace of heat comes of what little else explains the fall
+    if is_open and heat >= _PROBABLY and episode.shows_heat:
+        by, share = "thermal", heat
+    return findings.Claim(
+        what="throttled" if is_heat else "slow",
+        step=step,
+        heat="yes" if is_heat else "open" if is_open else "no",
+        by=by,
+        share=share if by != "unknown" else None,
+        shares=episode.likelihoods,
+        loss_pct=episode.depth_pct,
+        onset_s=episode.onset_s,
+        temp_c=episode.temp_c_at_onset,
+        text=fell(episode, f"'{step}'"),
+        reasons=_reasons(episode),
+        settles=_probe(episode),
+    )
+
+
+def fell(episode: findings.Episode, what: str) -> str:
+    """Return ``'writes' fell by 64 %, from 1,480 to 533 MB/s, after 283 s, at 78 C``."""
+    unit, before, during, _ = episode.levels
+    span = f"from {words.number_text(before, 2)} to {words.number_text(during, 2)} {unit}"
+    levels, verb = f", {span}" if unit else "", "slowed" if before < during else "fell"
+    temp = ""
+    if episode.temp_c_at_onset is not None:
+        temp = f", at {words.temp_text(episode.temp_c_at_onset)}"
+    if episode.hotter_c_at_onset is not None and episode.cause in ("thermal", "unknown"):
+        temp += f", and {words.temp_text(episode.hotter_c_at_onset)} at '{episode.hotter_sensor}'"
+    swings = " again and again" if episode.oscillates else ""
+    by, when = f"by {episode.depth_text}", f", after {words.duration_text(episode.onset_s)}"
+    if episode.from_start:
+        by, when = f"from its start, by {episode.depth_text}", ""
+    others = f"; {episode.holds_up}" if episode.holds_up else ""
+    return f"{what} {verb}{swings} {by}{levels}{when}{temp}{others}"
+
+
+def cause_text(claim: findings.Claim) -> str:
+    """Return the cause of a fall in words, with its doubt; of an unknown one, the two likeliest."""
+    if claim.share is not None:
+        is_certain = claim.heat == "yes" or claim.share >= _CERTAIN
+        doubt = "" if is_certain else f"probably ({words.share_text(claim.share)}) "
+        return f"{doubt}{CAUSE_WORDS[claim.by]}"
+    two = _likeliest(claim)[:2]
+    is_likely = sum(claim.shares[cause] for cause in two) >= _PROBABLY
+    not_heat = "not heat; " if claim.heat == "no" else ""
+    maybe = "probably" if is_likely else "perhaps"
+    return f"{not_heat}{maybe} " + " or ".join(CAUSE_WORDS[cause] for cause in two)
+
+
+def open_cause(claim: findings.Claim) -> str:
+    """Return what slows a drive that heat may slow: the likeliest, and what it may be as well."""
+    if claim.share is None:
+        return "Cannot tell whether heat or something else slows the drive"
+    heat = words.share_text(claim.share)
+    return f"Probably heat ({heat}), or else {CAUSE_WORDS[_likeliest(claim)[0]]}"
+
+
+def _likeliest(claim: findings.Claim) -> list[findings.Verdict]:
+    """The causes other than heat, the likeliest first."""
+    known = [cause for cause in CAUSE_WORDS if cause in claim.shares and cause != "thermal"]
+    return sorted(known, key=lambda cause: -claim.shares[cause])
+
+
+def _reasons(episode: findings.Episode) -> list[str]:
+    """The evidence for the cause; for an unknown one, for what is likeliest."""
+    found = []
+    for line in episode.evidence:
+        cause, _, text = line.removeprefix("for ").partition(": ")
+        if line.startswith("for ") and episode.cause in (cause, "unknown"):
+            found.append(f"{_POINTS_TO[cause]}: {text}" if episode.cause == "unknown" else text)
+    return found
+
+
+def _probe(episode: findings.Episode) -> str | None:
+    open_ = [line for line in episode.evidence if line.startswith("open: ")]
+    return open_[-1].removeprefix("open: ") if open_ else None
+
+
+#: What turns a step round that heat is said not to have slowed. A unit scales all of a rate, and
+#: its falls stay; temperatures and times only count where there is a fall that is said to be none
+#: of heat's. Nothing withstands that the recording was changed.
+_CHANGED: frozenset[Touched] = frozenset({"recording"})
+_TURN_HELD: frozenset[Touched] = _CHANGED | {"rate", "identity"}
+_TURN_FALLEN: frozenset[Touched] = _TURN_HELD | {"time", "temperature"}
+#: What turns a drive round that is said not to have been loaded: whichever it is, it was idle.
+_TURN_IDLE: frozenset[Touched] = _CHANGED | {"rate", "unit"}
+_SETTLES = "`--map` says which column is what, in which unit, and `--device` which drive's it is"
+#: What a doubt touches about rates that were logged, and could not be taken as they stand.
+_UNREAD: frozenset[Touched] = frozenset({"rate", "unit"})
+
+
+def reservations_of(recording: Recording) -> list[findings.Reservation]:
+    """Return what was not read for certain of a recording, and that it was changed."""
+    found = []
+    if recording.changes is not None:
+        found.append(findings.Reservation(text=recording.changes, touches=["recording"]))
+    for event in recording.events if recording.is_readable else ():
+        if event.data.get("touches"):
+            found.append(findings.Reservation(text=event.text, touches=event.data["touches"]))
+    return found
+
+
+def take_back(found: findings.RecordingFindings) -> None:
+    """Leave open what a step's claims say that something not read for certain could turn."""
+    unread = [one.text for one in found.reservations if set(one.touches) == _UNREAD]
+    for index, step in enumerate(found.steps):
+        claim = step.claim
+        if claim.text == definitions.NO_THROUGHPUT and unread:
+            turned: dict[str, Any] = {"text": unread[0], "reasons": unread[:1], "settles": _SETTLES}
+        elif claim.heat == "no":
+            standing = _standing(found, _TURN_FALLEN if step.episodes else _TURN_HELD)
+            if not standing:
+                continue
+            told = [f"as read: {one.text}" for one in step.claims if one.text]
+            turned = {
+                "what": "unseen",
+                "heat": "open",
+                "by": "unknown",
+                "share": None,
+                "onset_s": None,
+                "text": standing[0],
+                "reasons": [*standing, *told],
+                "settles": _SETTLES,
+            }
+        else:
+            continue
+        first = claim.model_copy(update=turned)
+        rest = [one for one in step.claims if one is not claim]
+        verdict = step.verdict if claim.heat is None else "unknown"
+        found.steps[index] = step.model_copy(update={"claims": [first, *rest], "verdict": verdict})
+
+
+def standing_against(found: findings.RecordingFindings, read: findings.Answer) -> list[str]:
+    """Return what leaves the whole answer open, as it was read."""
+    return _standing(found, _TURN_IDLE if read.throttles == "not-loaded" else _CHANGED)
+
+
+def _standing(found: findings.RecordingFindings, turned: frozenset[Touched]) -> list[str]:
+    return [one.text for one in found.reservations if turned & set(one.touches)]
