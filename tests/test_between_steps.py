@@ -239,7 +239,7 @@ def steps(scene: Scene) -> list[str]:
 def happening(scene: Scene, event: Event, before_step: int) -> AbstractContextManager[object]:
     """Return a patch that lets it happen right before a step, or at the start of a pause."""
     numbers = count()
-    take = Conductor._take_once
+    take = Conductor._take
 
     def take_after_it(self: Conductor, *given: Any) -> None:
         if next(numbers) == before_step:
@@ -250,7 +250,7 @@ def happening(scene: Scene, event: Event, before_step: int) -> AbstractContextMa
             scene.suffer(event)
         take(self, *given)
 
-    return patch.object(Conductor, "_take_once", take_after_it)
+    return patch.object(Conductor, "_take", take_after_it)
 
 
 @pytest.mark.parametrize("case", rest_soak(range(200), first=8))

@@ -123,13 +123,12 @@ def _slow(
 
 def of_fall(episode: findings.Episode, step: str) -> findings.Claim:
     """Return what is said of a fall."""
-    is_heat = episode.cause == "thermal"
+    is_heat = episode.is_by_heat
     is_open = episode.cause == "unknown" and not episode.excludes_heat
     by, share = episode.cause, episode.confidence
-    heat = episode.likelihoods.get("thermal", 0.0)
     # a probability without a trace of heat comes of what little else explains the fall
-    if is_open and heat >= _PROBABLY and episode.shows_heat:
-        by, share = "thermal", heat
+    if is_open and episode.heat_share >= _PROBABLY and episode.shows_heat:
+        by, share = "thermal", episode.heat_share
     return findings.Claim(
         what="throttled" if is_heat else "slow",
         step=step,

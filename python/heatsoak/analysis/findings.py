@@ -220,6 +220,16 @@ class Episode(_Findings):
     holds_up: str | None = None
 
     @property
+    def is_by_heat(self) -> bool:
+        """Whether heat is named as its cause."""
+        return self.cause == "thermal"
+
+    @property
+    def heat_share(self) -> float:
+        """How probable heat is, whichever cause is named."""
+        return self.likelihoods.get("thermal", 0.0)
+
+    @property
     def levels(self) -> tuple[str, float, float, float]:
         """The unit that was logged, and in it the level before, the mean, and the lowest."""
         for key, unit in _LEVELS.items():

@@ -100,7 +100,7 @@ def temp_at_onset_c(case: runner.FigureInput) -> runner.Figure:
 def throttles(case: runner.FigureInput) -> runner.Figure:
     """Whether any of the steps falls because of heat."""
     return any(
-        episode.cause == "thermal"
+        episode.is_by_heat
         for run in case.runs
         for name in case.steps
         for episode in run.step(name).episodes
@@ -285,7 +285,7 @@ def is_not_throttled(case: runner.FigureInput) -> runner.Figure:
     """
     for name in case.steps:
         for run in case.runs:
-            if any(episode.cause == "thermal" for episode in run.step(name).episodes):
+            if any(episode.is_by_heat for episode in run.step(name).episodes):
                 return runner.MeasuredFigure(0.0, f"'{name}' throttles")
     gains = _gains(case)
     return _holds(all(gain > -NOTICEABLE for gain in gains.values()), _gains_text(gains))
@@ -402,7 +402,7 @@ def _written_gb(episode: Episode) -> float:
 
 
 def _not_heat(episode: Episode) -> str | None:
-    return "it is judged to be heat" if episode.cause == "thermal" else None
+    return "it is judged to be heat" if episode.is_by_heat else None
 
 
 def _level_before(run: runner.FinishedRun, name: str) -> float:

@@ -138,10 +138,7 @@ _STATED = {
 def _thermal(case: runner.FigureInput) -> Episode:
     run = runner.only(case.runs)
     found = [
-        episode
-        for name in case.steps
-        for episode in run.step(name).episodes
-        if episode.cause == "thermal"
+        episode for name in case.steps for episode in run.step(name).episodes if episode.is_by_heat
     ]
     if not found:
         raise runner.NotMeasured(
@@ -151,7 +148,7 @@ def _thermal(case: runner.FigureInput) -> Episode:
 
 
 def _cache_ends(run: runner.FinishedRun, steps: tuple[str, ...]) -> list[Episode]:
-    found = [e for e in run.step(runner.only_step(steps)).episodes if e.cause != "thermal"]
+    found = [e for e in run.step(runner.only_step(steps)).episodes if not e.is_by_heat]
     if not found:
         raise runner.NotMeasured(f"'{runner.only_step(steps)}' does not fall")
     return sorted(found, key=lambda episode: episode.onset_s)

@@ -551,7 +551,7 @@ def _unexplained(steps: list[analysis.StepFindings]) -> list[str]:
 def _likely(steps: list[analysis.StepFindings]) -> list[str]:
     return [
         f"whether heat made '{step.step}' fall after {words.duration_text(episode.onset_s)} is left"
-        f" open ({words.share_text(episode.likelihoods['thermal'])} likely)"
+        f" open ({words.share_text(episode.heat_share)} likely)"
         for step in steps
         for episode in step.episodes[:1]
         if episode.cause == "unknown" and is_heat(episode)
@@ -560,8 +560,8 @@ def _likely(steps: list[analysis.StepFindings]) -> list[str]:
 
 def is_heat(episode: analysis.Episode) -> bool:
     """Return whether heat is the cause, or at least likelier than all others together."""
-    likely = episode.likelihoods.get("thermal", 0.0)
-    return episode.cause == "thermal" or (episode.cause == "unknown" and likely >= _LIKELY)
+    is_open = episode.cause == "unknown"
+    return episode.is_by_heat or (is_open and episode.heat_share >= _LIKELY)
 
 
 def _fastest(steps: list[analysis.StepFindings]) -> dict[str, float]:
