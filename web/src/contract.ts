@@ -124,6 +124,8 @@ export interface RecordingFindings {
  *
  * Attributes:
  *     mean_mb_s: reads and writes together over the whole step.
+ *     full_mb_s: the full speed of its load: the best level that the recording shows in the same
+ *         state of the cache, or a reference; None if none was held, or no bytes were logged.
  *     cpu_us_per_io: CPU time that the load generator used for each I/O; None if not measured, as
  *         for a simulated drive.
  *     cpu_core_pct: the same as a share of one core; more than 100 if it used several.
@@ -154,6 +156,7 @@ export interface StepFindings {
   workload: string;
   duration_s: number;
   mean_mb_s: number | null;
+  full_mb_s?: Range | null;
   start_temp_c: number | null;
   max_temp_c?: number | null;
   still_warming_k?: number | null;
@@ -177,6 +180,18 @@ export interface StepFindings {
   energy_j?: number | null;
   rounds?: string | null;
   round?: number | null;
+}
+/**
+ * A number with the interval in which it lies with the probability `level`.
+ *
+ * Raises ValueError where `mid` is not between the ends.
+ */
+export interface Range {
+  low: number;
+  mid: number;
+  high: number;
+  of: "this run" | "runs" | "conditions" | "drives" | "fit";
+  level?: number;
 }
 /**
  * One stretch of lowered throughput.
@@ -750,18 +765,6 @@ export interface Bar {
   runs: number;
   power_w: number | null;
   mb_s_per_w: number | null;
-}
-/**
- * A number with the interval in which it lies with the probability `level`.
- *
- * Raises ValueError where `mid` is not between the ends.
- */
-export interface Range {
-  low: number;
-  mid: number;
-  high: number;
-  of: "this run" | "runs" | "conditions" | "drives" | "fit";
-  level?: number;
 }
 /**
  * Curves over steps that differ in one parameter: the share of reads, or the queue depth.

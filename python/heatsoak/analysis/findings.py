@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from heatsoak.ranges import Range
 from heatsoak.recording import Touched
 from heatsoak.words import capital, percent_text
 
@@ -345,6 +346,8 @@ class StepFindings(_Findings):
 
     Attributes:
         mean_mb_s: reads and writes together over the whole step.
+        full_mb_s: the full speed of its load: the best level that the recording shows in the same
+            state of the cache, or a reference; None if none was held, or no bytes were logged.
         cpu_us_per_io: CPU time that the load generator used for each I/O; None if not measured, as
             for a simulated drive.
         cpu_core_pct: the same as a share of one core; more than 100 if it used several.
@@ -375,6 +378,7 @@ class StepFindings(_Findings):
     workload: str
     duration_s: float
     mean_mb_s: float | None
+    full_mb_s: Range | None = None
     start_temp_c: float | None
     max_temp_c: float | None = None
     still_warming_k: float | None = None

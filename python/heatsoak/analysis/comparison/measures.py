@@ -255,7 +255,7 @@ def _of_step(
     if step.ends_with_its_data:
         yield "duration_s", Measure(view.duration_s)
     if len(view.temp.values):
-        yield "temp_start_c", Measure(view.temp.at(0.0))
+        yield "temp_start_c", Measure(view.start_c)
         yield "temp_max_c", Measure(view.max_temp_c)
     watts = _weighted_mean(view, view.column("power_w"), None, seeds)
     if watts is not None:
