@@ -199,8 +199,8 @@ export interface Range {
  * Attributes:
  *     onset_s: when 2 % of the level is lost, from the step's start.
  *     end_s: when throughput begins to recover, or the step's end.
- *     before_mb_s: mean from the step's start, or the last recovery, to the onset; of the first
- *         seconds, if it falls from the start.
+ *     before_mb_s: mean from the step's start, or the last recovery, to the onset; if it falls
+ *         before that shows a level, the full speed, or where it is not known the first seconds.
  *     during_mb_s: mean from the onset to the end.
  *     lowest_mb_s: the lowest mean of any 5 s of it.
  *     before_iops: likewise, if no bytes were logged.
