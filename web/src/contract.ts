@@ -126,6 +126,8 @@ export interface RecordingFindings {
  *
  * Attributes:
  *     mean_mb_s: reads and writes together over the whole step.
+ *     full_mb_s: the full speed of its load: the best level that the recording shows in the same
+ *         state of the cache, or a reference; None if none was held, or no bytes were logged.
  *     cpu_us_per_io: CPU time that the load generator used for each I/O; None if not measured, as
  *         for a simulated drive.
  *     cpu_core_pct: the same as a share of one core; more than 100 if it used several.
@@ -142,6 +144,7 @@ export interface StepFindings {
   workload: string;
   duration_s: number;
   mean_mb_s: number | null;
+  full_mb_s?: Range | null;
   start_temp_c: number | null;
   max_temp_c?: number | null;
   still_warming_k?: number | null;
@@ -159,13 +162,25 @@ export interface StepFindings {
   round?: number | null;
 }
 /**
+ * A number with the interval in which it lies with the probability `level`.
+ *
+ * Raises ValueError where `mid` is not between the ends.
+ */
+export interface Range {
+  low: number;
+  mid: number;
+  high: number;
+  of: "this run" | "runs" | "conditions" | "drives" | "fit";
+  level?: number;
+}
+/**
  * One stretch of lowered throughput.
  *
  * Attributes:
  *     onset_s: when 2 % of the level is lost, from the step's start.
  *     end_s: when throughput begins to recover, or the step's end.
- *     before_mb_s: mean from the step's start, or the last recovery, to the onset; of the first
- *         seconds, if it falls from the start.
+ *     before_mb_s: mean from the step's start, or the last recovery, to the onset; if it falls
+ *         before that shows a level, the full speed, or where it is not known the first seconds.
  *     during_mb_s: mean from the onset to the end.
  *     lowest_mb_s: the lowest mean of any 5 s of it.
  *     before_iops: likewise, if no bytes were logged.
@@ -767,18 +782,6 @@ export interface Bar {
   runs: number;
   power_w: number | null;
   mb_s_per_w: number | null;
-}
-/**
- * A number with the interval in which it lies with the probability `level`.
- *
- * Raises ValueError where `mid` is not between the ends.
- */
-export interface Range {
-  low: number;
-  mid: number;
-  high: number;
-  of: "this run" | "runs" | "conditions" | "drives" | "fit";
-  level?: number;
 }
 /**
  * Curves over steps that differ in one parameter: the share of reads, or the queue depth.

@@ -4,6 +4,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
+from heatsoak.ranges import Range
 from heatsoak.recording import Touched
 from heatsoak.words import capital, percent_text
 
@@ -154,8 +155,8 @@ class Episode(_Findings):
     Attributes:
         onset_s: when 2 % of the level is lost, from the step's start.
         end_s: when throughput begins to recover, or the step's end.
-        before_mb_s: mean from the step's start, or the last recovery, to the onset; of the first
-            seconds, if it falls from the start.
+        before_mb_s: mean from the step's start, or the last recovery, to the onset; if it falls
+            before that shows a level, the full speed, or where it is not known the first seconds.
         during_mb_s: mean from the onset to the end.
         lowest_mb_s: the lowest mean of any 5 s of it.
         before_iops: likewise, if no bytes were logged.
@@ -424,6 +425,8 @@ class StepFindings(_Findings):
 
     Attributes:
         mean_mb_s: reads and writes together over the whole step.
+        full_mb_s: the full speed of its load: the best level that the recording shows in the same
+            state of the cache, or a reference; None if none was held, or no bytes were logged.
         cpu_us_per_io: CPU time that the load generator used for each I/O; None if not measured, as
             for a simulated drive.
         cpu_core_pct: the same as a share of one core; more than 100 if it used several.
@@ -440,6 +443,7 @@ class StepFindings(_Findings):
     workload: str
     duration_s: float
     mean_mb_s: float | None
+    full_mb_s: Range | None = None
     start_temp_c: float | None
     max_temp_c: float | None = None
     still_warming_k: float | None = None

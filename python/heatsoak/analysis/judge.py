@@ -1,7 +1,7 @@
 """Recordings in, findings out; with what a reader must know besides, such as fills just before a
 load, and what of an answer is taken back since it was not read for certain."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 import numpy as np
@@ -23,10 +23,12 @@ from heatsoak.analysis.findings import (
     RecordingFindings,
     Verdict,
 )
+from heatsoak.analysis.likeness import alike
 from heatsoak.analysis.names import names_of
 from heatsoak.analysis.rounds import place_in_rounds, rounds_of
 from heatsoak.analysis.sensors import EpisodeOnset, judge_sensors_together
 from heatsoak.analysis.view import RecordingView, StepView, siblings_of
+from heatsoak.errors import UsageError
 from heatsoak.identity import numbered
 from heatsoak.recording import IN_ORDER_ONLY, Recording
 from heatsoak.recording.columns import throttle_columns
@@ -36,17 +38,24 @@ from heatsoak.recording.grid import SensorTrack
 _MANY = 50
 
 
-def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Findings:
+def analyze(
+    recordings: Iterable[Recording],
+    window_s: float = WINDOW_S,
+    references: Sequence[Recording] = (),
+) -> Findings:
     """Return what the recordings show; consistency over the last `window_s` of each step.
 
     Recordings of the same drive are evidence for each other. Those that were changed after they
-    were made are not judged, unless they were opened as damaged.
+    were made are not judged, unless they were opened as damaged. The speeds of `references` count
+    as full speeds; raises UsageError if they have none of the loads.
     """
-    return read_and_judge(recordings, window_s)[1]
+    return read_and_judge(recordings, window_s, references)[1]
 
 
 def read_and_judge(
-    recordings: Iterable[Recording], window_s: float = WINDOW_S
+    recordings: Iterable[Recording],
+    window_s: float = WINDOW_S,
+    references: Sequence[Recording] = (),
 ) -> tuple[list[RecordingView], Findings]:
     """Return the recordings that were judged, in which falls are found, and :func:`analyze`."""
     given = list(recordings)
@@ -58,6 +67,7 @@ def read_and_judge(
                 opened[-1].forget()
     for view, number in zip(opened, numbered([v.recording.identity for v in opened]), strict=True):
         view.drive = number
+    _refer(opened, references)
     pairs = pairs_of_copies(opened)
     _link_copies(pairs, opened)
     link_drives_of_one_log(opened)
@@ -78,6 +88,16 @@ def read_and_judge(
     told = [next(judged) if one.is_readable else _unread(one) for one in given]
     answer = answer_of_all(told, names_of(given))
     return opened, Findings(answer=answer, recordings=told, copies=copies)
+
+
+def _refer(opened: list[RecordingView], references: Sequence[Recording]) -> None:
+    """Give each step the references that have its load."""
+    known = [view for one in references if one.is_readable for view in RecordingView(one).views]
+    views = [view for one in opened for view in one.views]
+    for view in views:
+        view.references = [one for one in known if alike(one.step, view.step)]
+    if references and not any(view.references for view in views):
+        raise UsageError(f"{references[0].path_text}: has no load of these recordings to refer to")
 
 
 def _link_copies(pairs: list[tuple[int, int]], opened: list[RecordingView]) -> None:
@@ -342,7 +362,7 @@ def _warm_starts(views: list[StepView], tolerance_k: float = 5.0) -> list[str]:
     starts = [
         (view.step.name, temp)
         for view in views
-        if not view.step.is_probe and (temp := view.temp.at(0.0)) is not None
+        if not view.step.is_probe and (temp := view.start_c) is not None
     ]
     if not starts:
         return []

@@ -11,11 +11,12 @@ import numpy as np
 import polars as pl
 
 from heatsoak import protocol
-from heatsoak.analysis import falls
-from heatsoak.analysis.course import Course, course_of
+from heatsoak.analysis import definitions, falls
+from heatsoak.analysis.course import Course, course_of, load_of
 from heatsoak.analysis.findings import Verdict
 from heatsoak.analysis.sensors import sense
 from heatsoak.analysis.series import Array, RateSeries, directions, iops, throughput
+from heatsoak.ranges import Range
 from heatsoak.recording import Recording
 from heatsoak.recording.columns import (
     TEMPERATURES,
@@ -41,6 +42,7 @@ class StepView:
         partner: the other side of a copy, if that was recorded too.
         beside: the loads of other drives in one log, at the same time, and what these are called.
         preceded_by: the load or precondition right before this one, without a rest.
+        references: steps whose speeds a user gave as full speeds.
     """
 
     def __init__(
@@ -61,11 +63,13 @@ class StepView:
         self.partner: Partner | None = None
         self.beside: list[tuple[str, StepView]] = []
         self.preceded_by: StepView | None = None
+        self.references: Sequence[StepView] = ()
         self._samples: pl.DataFrame | None = samples
         self._again = again
         self._tracks: dict[str, SensorTrack] = {}
         self._columns: dict[str, Array] = {}
         self.throughput = throughput(samples, start_s)
+        self.load = load_of(step)
 
     @property
     def samples(self) -> pl.DataFrame:
@@ -107,6 +111,18 @@ class StepView:
         return self.throughput.mean(-math.inf, math.inf)
 
     @cached_property
+    def held_level(self) -> Range | None:
+        """The best level that it held before a drop, or throughout; None if it held none."""
+        series, found, since_s = self.throughput, [], 0.0
+        for drop in self.drops or []:
+            if drop.onset_s >= since_s and not drop.from_start:
+                found.append(series.level(since_s, drop.onset_s, drop.before))
+            since_s = drop.back_s if drop.recovered else math.inf
+        if not self.drops:
+            found.append(series.level(0.0, series.duration_s, self.level))
+        return max(filter(None, found), key=lambda level: level.mid, default=None)
+
+    @cached_property
     def lasting_drop(self) -> falls.Drop | None:
         """The last drop that lasted to the end of the step."""
         slack_s = max(_TO_THE_END_S, _TO_THE_END * self.throughput.sampling_s) if self.drops else 0
@@ -131,8 +147,9 @@ class StepView:
             before = before.preceded_by
         return found
 
+    @cached_property
     def by_direction(self) -> list["StepView"]:
-        """Return reads and writes as separate steps, if both ran and were logged separately.
+        """Reads and writes as separate steps, if both ran and were logged separately.
 
         The loss of one can be hidden by the other. A direction that carried little is left out.
         """
@@ -148,9 +165,14 @@ class StepView:
             if carried[name] >= _MIN_SHARE * sum(carried.values())
         ]
 
+    def in_direction(self, direction: str | None) -> "StepView | None":
+        """Return it, or the part of it that only reads or writes; None if that is not known."""
+        parts = [self, *self.by_direction] if self.direction is None else [self]
+        return next((one for one in parts if one.direction == direction), None)
+
     def _only(self, direction: str, series: RateSeries) -> "StepView":
         one = copy(self)
-        for name in ("_found", "drops", "iops"):
+        for name in ("_found", "drops", "iops", "level", "held_level", "lasting_drop"):
             one.__dict__.pop(name, None)
         one.direction = direction
         one.throughput = series
@@ -272,6 +294,11 @@ class StepView:
         return (name, top_c) if tops else None
 
     @cached_property
+    def start_c(self) -> float | None:
+        """The drive's temperature as its load began; None without one."""
+        return self.temp.at(0.0)
+
+    @cached_property
     def max_temp_c(self) -> float | None:
         """The highest temperature of the drive; None without any."""
         return max(self.temp.values.tolist(), default=None)
@@ -282,7 +309,7 @@ class StepView:
             self._samples = None
         self._tracks.clear()
         self._columns.clear()
-        for name in ("iops", "_written_mb"):
+        for name in ("iops", "_written_mb", "by_direction"):
             self.__dict__.pop(name, None)
         self.throughput.__dict__.pop("amounts", None)
 
@@ -306,6 +333,15 @@ def drops_of(samples: pl.DataFrame) -> list[falls.Drop] | None:
     Times count from the start of the first interval that has rates.
     """
     return None if samples.is_empty() else falls.find_drops(throughput(samples, _start_s(samples)))
+
+
+def temp_moves(*views: StepView) -> bool:
+    """Return whether the temperature of the first moves, in it or in the others of its recording.
+
+    A governor follows none that stands still.
+    """
+    values = [one.temp.values for one in views]
+    return len(values[0]) > 0 and bool(np.ptp(np.concatenate(values)) >= definitions.MIN_RISE_K)
 
 
 class _Samples:

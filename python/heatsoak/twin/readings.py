@@ -565,16 +565,11 @@ def is_heat(episode: analysis.Episode) -> bool:
 
 
 def _fastest(steps: list[analysis.StepFindings]) -> dict[str, float]:
-    """The fastest that each workload, or one without its rate limit, ever ran."""
-    found: dict[str, float] = {}
-    for step in steps:
-        before = [e.before_mb_s for e in step.episodes if e.before_mb_s is not None]
-        speed = max([*before, step.mean_mb_s or 0.0])
-        found[step.workload] = max(found.get(step.workload, 0.0), speed)
+    """The full speed of each workload, or of the same without its rate limit."""
+    full = [(step.workload, step.full_mb_s.mid if step.full_mb_s else 0.0) for step in steps]
     # a load of a fixed rate is the same one, as far as heat goes
     return {
-        name: max(speed for other, speed in found.items() if other.split(",")[0] in name)
-        for name in found
+        name: max(speed for other, speed in full if other.split(",")[0] in name) for name, _ in full
     }
 
 

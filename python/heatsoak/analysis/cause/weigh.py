@@ -11,10 +11,11 @@ from typing import get_args
 
 import numpy as np
 
-from heatsoak.analysis.cause.case import Case, Finding, moving_c
+from heatsoak.analysis.cause.case import Case, Finding
 from heatsoak.analysis.cause.evidence import observe
 from heatsoak.analysis.findings import Cause, Verdict
 from heatsoak.analysis.series import Array
+from heatsoak.analysis.view import temp_moves
 from heatsoak.words import listed
 
 #: The causes that can be named, in the table's order.
@@ -205,7 +206,7 @@ def weigh(case: Case) -> Judgement:
     shares = rules.shares(seen)
     shows_heat = rules.can_name("thermal", seen, as_probable=True)
     first, second = sorted(CAUSES, key=lambda cause: -shares[cause])[:2]
-    is_sure = shares["thermal"] >= SURE_SHARE and moving_c(case.view, case.drop.onset_s) is not None
+    is_sure = shares["thermal"] >= SURE_SHARE and temp_moves(case.view)
     if getattr(case.view.step, "watched", False):
         is_sure = is_sure and _TOGETHER.isdisjoint(seen)
     if shares[first] >= MIN_SHARE_NAMED and rules.can_name(first, seen, as_probable=is_sure):

@@ -6,7 +6,8 @@ from itertools import pairwise
 import numpy as np
 
 from heatsoak import words
-from heatsoak.analysis.cause.case import Case, Evidence, is_at_full_speed
+from heatsoak.analysis import reference
+from heatsoak.analysis.cause.case import Case, Evidence
 from heatsoak.analysis.cause.evidence import counters
 from heatsoak.analysis.definitions import MIN_RISE_K, MIN_THROTTLING_C
 from heatsoak.analysis.sensors.flaws import locked_up_at
@@ -164,7 +165,7 @@ def hotter_at_full_speed(case: Case) -> Evidence | None:
     best: tuple[float, str] | None = None
     views = (case.view, *case.others)
     for view in views:
-        if not is_at_full_speed(view, views):
+        if not reference.is_reached(view, views):
             continue
         temp_c = _hottest_at_full_speed(view)
         if temp_c is not None and (best is None or temp_c > best[0]):
