@@ -130,7 +130,8 @@ export interface RecordingFindings {
  *     power_mean_w: over the whole step, with the energy in `energy_j`; None unless power was
  *         recorded for nine tenths of it. `RecordingFindings.power` says where it comes from.
  *     rounds: the name of the rounds that it belongs to; `round` is the number of its round.
- *     start_temp_c: the drive's temperature at the start; `max_temp_c` is its highest.
+ *     start_temp_c: the drive's temperature at the start; `max_temp_c` is its highest, both of the
+ *         column `temp_sensor`.
  *     still_warming_k: how much it still warmed in the last third; None where that was next to
  *         nothing, or without a temperature.
  *     slowed_by_heat_pct: how much slower it was than the same load on the same drive with better
@@ -156,6 +157,7 @@ export interface StepFindings {
   mean_mb_s: number | null;
   start_temp_c: number | null;
   max_temp_c?: number | null;
+  temp_sensor?: string | null;
   still_warming_k?: number | null;
   verdict:
     | ("thermal" | "spare-area" | "write-cache" | "limited-by-host" | "interference" | "sliding")
@@ -409,7 +411,7 @@ export interface OwnCount {
  * Attributes:
  *     busy_pct: the mean share of the time that it was busy; None if not logged.
  *     max_mb_s: the highest throughput; None if not logged.
- *     max_temp_c: its highest temperature; None if not logged.
+ *     max_temp_c: its highest temperature, of the column `temp_sensor`; None if not logged.
  *     longest_burst_s: the longest spell of work, too short to be judged; None if there was none.
  *     bursts_gb: what was moved in all of them.
  *     follows: what its temperature followed: ``its own work``, or a sensor of the host.
@@ -422,6 +424,7 @@ export interface Unloaded {
   busy_pct?: number | null;
   max_mb_s?: number | null;
   max_temp_c?: number | null;
+  temp_sensor?: string | null;
   longest_burst_s?: number | null;
   bursts_gb?: number;
   follows?: string | null;

@@ -4,7 +4,7 @@ import shlex
 
 from heatsoak.analysis.findings import Verdict
 from heatsoak.protocol import Protocol, bundled
-from heatsoak.recording.columns import drive_temperatures, throttle_counters
+from heatsoak.recording.columns import own_temperatures, throttle_counters
 from heatsoak.recording.meta import RecordingMeta
 
 #: What helps against a cause, or what to do about it, where no command does.
@@ -85,7 +85,7 @@ def load_evenly(meta: RecordingMeta) -> str:
     """Return what a load that was too uneven to judge lacks, of what it has not."""
     if again := run_again(meta, "why"):
         return f"a longer, even load: {again}"
-    lacks = [] if drive_temperatures(meta.columns) else ["temperature"]
+    lacks = [] if own_temperatures(meta.columns) else ["temperature"]
     lacks += [] if throttle_counters(meta.columns) else ["throttling counters"]
     if not lacks:
         return "log an even load"

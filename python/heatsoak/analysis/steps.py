@@ -174,6 +174,7 @@ def step_findings(
         mean_mb_s=mean if view.throughput.unit == "mb_s" and math.isfinite(mean) else None,
         start_temp_c=view.temp.at(0.0),
         max_temp_c=view.max_temp_c,
+        temp_sensor=view.main_sensor or None,
         still_warming_k=_still_warming_k(view),
         verdict=_verdict(view, judged, signs),
         why=[text for text in whys if text],
