@@ -58,9 +58,11 @@ def locked_up(case: Case) -> Evidence | None:
 
 def at_onset(case: Case) -> Evidence | None:
     """Drives throttle at a reported 60 to 90 C; hardly any does when cool."""
-    if case.onset_c is None or case.hotter is not None:
-        return None  # what another sensor may be at its limit for, this one does not tell
+    if case.onset_c is None:
+        return None
     seen = next((grade for grade, from_c in GRADES if case.onset_c >= from_c), "cool")
+    if case.hotter is not None and seen in ("cool", "lukewarm"):
+        return None  # one sensor is no evidence against heat while another is at its limit
     return seen, f"it was at {words.temp_text(case.onset_c)} when it fell"
 
 
