@@ -134,7 +134,8 @@ export interface RecordingFindings {
  *     power_mean_w: over the whole step, with the energy in `energy_j`; None unless power was
  *         recorded for nine tenths of it. `RecordingFindings.power` says where it comes from.
  *     rounds: the name of the rounds that it belongs to; `round` is the number of its round.
- *     start_temp_c: the drive's temperature at the start; `max_temp_c` is its highest.
+ *     start_temp_c: the drive's temperature at the start; `max_temp_c` is its highest, both of the
+ *         column `temp_sensor`.
  *     still_warming_k: how much it still warmed in the last third; None where that was next to
  *         nothing, or without a temperature.
  *     claims: what is said of it, the most important first.
@@ -147,6 +148,7 @@ export interface StepFindings {
   full_mb_s?: Range | null;
   start_temp_c: number | null;
   max_temp_c?: number | null;
+  temp_sensor?: string | null;
   still_warming_k?: number | null;
   verdict:
     | ("thermal" | "spare-area" | "write-cache" | "limited-by-host" | "interference" | "sliding")
@@ -205,6 +207,7 @@ export interface Range {
  *         slows down for a heat that is not there.
  *     from_start: whether it fell before three samples had shown a level, so that its full speed
  *         may be higher.
+ *     holds_up: which drives of one log waited for this one meanwhile; None if none did.
  *     hotter_sensor: another sensor of the drive that was as hot as drives throttle at, though
  *         `temp_c_at_onset` was not; `hotter_c_at_onset` is how hot.
  */
@@ -245,6 +248,7 @@ export interface Episode {
   hotter_sensor?: string | null;
   hotter_c_at_onset?: number | null;
   from_start?: boolean;
+  holds_up?: string | null;
 }
 /**
  * IOPS of each second over the last `window_s`; the ratio is mean to standard deviation.
@@ -441,7 +445,7 @@ export interface OwnCount {
  * Attributes:
  *     busy_pct: the mean share of the time that it was busy; None if not logged.
  *     max_mb_s: the highest throughput; None if not logged.
- *     max_temp_c: its highest temperature; None if not logged.
+ *     max_temp_c: its highest temperature, of the column `temp_sensor`; None if not logged.
  *     longest_burst_s: the longest spell of work, too short to be judged; None if there was none.
  *     bursts_gb: what was moved in all of them.
  *     follows: what its temperature followed: ``its own work``, or a sensor of the host.
@@ -454,6 +458,7 @@ export interface Unloaded {
   busy_pct?: number | null;
   max_mb_s?: number | null;
   max_temp_c?: number | null;
+  temp_sensor?: string | null;
   longest_burst_s?: number | null;
   bursts_gb?: number;
   follows?: string | null;

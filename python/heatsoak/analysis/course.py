@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from heatsoak.protocol import Conditions, Load, LoadStep, Observation, Observed, Protocol
-from heatsoak.recording import Event, Recording, step_of_attempt
+from heatsoak.recording import Event, Recording, SensorMeta, step_of_attempt
 from heatsoak.units import GB
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class Course:
         purges_s: when each purge ended.
         begins_purged: whether the drive was empty when the recording started.
         distrusted: the names of temperatures that are not used as evidence.
+        sensors: those of the recording.
         protocol: what was asked of it, or the kind of log; None if unknown.
     """
 
@@ -65,6 +67,7 @@ class Course:
     purges_s: tuple[float, ...] = ()
     begins_purged: bool = False
     distrusted: frozenset[str] = field(default=frozenset())
+    sensors: Sequence[SensorMeta] = ()
     protocol: Protocol | Observation | None = None
 
     @property
@@ -178,6 +181,7 @@ def course_of(
         # each recording has a new simulated drive
         begins_purged=bool(meta.drive.get("simulated")),
         distrusted=distrusted,
+        sensors=meta.sensors,
         protocol=meta.protocol,
     )
 

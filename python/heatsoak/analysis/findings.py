@@ -433,7 +433,8 @@ class StepFindings(_Findings):
         power_mean_w: over the whole step, with the energy in `energy_j`; None unless power was
             recorded for nine tenths of it. `RecordingFindings.power` says where it comes from.
         rounds: the name of the rounds that it belongs to; `round` is the number of its round.
-        start_temp_c: the drive's temperature at the start; `max_temp_c` is its highest.
+        start_temp_c: the drive's temperature at the start; `max_temp_c` is its highest, both of the
+            column `temp_sensor`.
         still_warming_k: how much it still warmed in the last third; None where that was next to
             nothing, or without a temperature.
         claims: what is said of it, the most important first.
@@ -446,6 +447,7 @@ class StepFindings(_Findings):
     full_mb_s: Range | None = None
     start_temp_c: float | None
     max_temp_c: float | None = None
+    temp_sensor: str | None = None
     still_warming_k: float | None = None
     verdict: Verdict
     episodes: list[Episode]
@@ -533,7 +535,7 @@ class Unloaded(_Findings):
     Attributes:
         busy_pct: the mean share of the time that it was busy; None if not logged.
         max_mb_s: the highest throughput; None if not logged.
-        max_temp_c: its highest temperature; None if not logged.
+        max_temp_c: its highest temperature, of the column `temp_sensor`; None if not logged.
         longest_burst_s: the longest spell of work, too short to be judged; None if there was none.
         bursts_gb: what was moved in all of them.
         follows: what its temperature followed: ``its own work``, or a sensor of the host.
@@ -546,6 +548,7 @@ class Unloaded(_Findings):
     busy_pct: float | None = None
     max_mb_s: float | None = None
     max_temp_c: float | None = None
+    temp_sensor: str | None = None
     longest_burst_s: float | None = None
     bursts_gb: float = 0.0
     follows: str | None = None

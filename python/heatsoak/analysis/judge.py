@@ -31,7 +31,7 @@ from heatsoak.analysis.view import RecordingView, StepView, siblings_of
 from heatsoak.errors import UsageError
 from heatsoak.identity import numbered
 from heatsoak.recording import IN_ORDER_ONLY, Recording
-from heatsoak.recording.columns import throttle_columns
+from heatsoak.recording.columns import own_temperatures, throttle_columns
 from heatsoak.recording.grid import SensorTrack
 
 #: The samples of more recordings are not all kept while each is judged.
@@ -145,7 +145,6 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
     def lasting_cause_of(view: StepView) -> Verdict | None:
         return steps.lasting_cause(view, [other for other in views if other is not view], siblings)
 
-    no_temp = no_temp_note(recording, views)
     counted = unloaded.counted_of(recording, opened.samples)
     # what has no rates says nothing of its own time
     is_course = opened.idle is not None or any(view.has_rates for view in views)
@@ -164,11 +163,8 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
             for view in views
         ],
         sensors=[],
-        notes=[
-            *notes_for(recording, views, [v for v in views if v.step.name not in places]),
-            *([] if no_temp is None else [no_temp]),
-        ],
-        no_temp=no_temp,
+        notes=notes_for(recording, views, [v for v in views if v.step.name not in places]),
+        no_temp=no_temp_note(recording, views),
         scores=scores.scores_of(recording, by_name, rounds),
         rounds=rounds,
         power=scores.power_of(recording, opened.samples),
@@ -305,7 +301,11 @@ def no_temp_note(recording: Recording, views: list[StepView]) -> str | None:
     if any(len(view.temp.values) or view.course.distrusted for view in views):
         return None
     meta = recording.meta
-    if meta.protocol.is_observed and not meta.sensors:
+    if kept_apart := [
+        r.text for r in claims.reservations_of(recording) if r.touches == ["temperature"]
+    ]:
+        return kept_apart[0]
+    if meta.protocol.is_observed and not own_temperatures(meta.columns):
         return (
             "no temperature was logged: heatsoak analyze also takes a log of it from the same time"
         )
@@ -339,7 +339,7 @@ def notes_for(recording: Recording, views: list[StepView], once: list[StepView])
     # how an imported log was read is part of the result
     said = ("warning", "info") if meta.protocol.is_observed else ("warning",)
     notes += [event.text for event in recording.events if event.kind in said]
-    return list(dict.fromkeys(notes))
+    return list(dict.fromkeys([*notes, *filter(None, [no_temp_note(recording, views)])]))
 
 
 def _stall_note(view: StepView) -> str | None:

@@ -118,11 +118,11 @@ def _is_held(view: StepView, origin: StepView) -> bool | None:
 
 def never_throttled(view: StepView, others: Sequence[StepView]) -> bool:
     """Whether it stayed too cool for that, or the drive's own status said so throughout."""
-    top_c, other = view.max_temp_c, view.hottest_beside(-math.inf, math.inf)
+    top_c = view.max_temp_c
     if (
         top_c is not None
         and top_c < definitions.MIN_THROTTLING_C
-        and (other is None or other[1] < definitions.USUALLY_THROTTLING_C)
+        and view.at_its_limit(-math.inf, math.inf) is None
         and temp_moves(view, *others)
     ):
         return True

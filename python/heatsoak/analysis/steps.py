@@ -177,6 +177,7 @@ def step_findings(
         full_mb_s=reference.full_speed(view, [view, *others]) if has_bytes else None,
         start_temp_c=view.start_c,
         max_temp_c=view.max_temp_c,
+        temp_sensor=view.main_sensor or None,
         still_warming_k=_still_warming_k(view),
         verdict=_verdict(view, judged, signs),
         claims=claims_of(view.step.name, episodes, signs),

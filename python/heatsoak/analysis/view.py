@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
 
@@ -17,14 +17,8 @@ from heatsoak.analysis.findings import Verdict
 from heatsoak.analysis.sensors import sense
 from heatsoak.analysis.series import Array, RateSeries, directions, iops, throughput
 from heatsoak.ranges import Range
-from heatsoak.recording import Recording
-from heatsoak.recording.columns import (
-    TEMPERATURES,
-    drive_temperatures,
-    is_of_drive,
-    judged,
-    limits_c,
-)
+from heatsoak.recording import Recording, columns
+from heatsoak.recording.columns import TEMPERATURES, judged, limits_c
 from heatsoak.recording.grid import SensorTrack
 
 #: A direction that carries less than this share of the throughput is not judged on its own.
@@ -261,37 +255,42 @@ class StepView:
 
     @cached_property
     def temp(self) -> SensorTrack:
-        """The drive's own temperature: composite, or the hottest of its other sensors."""
-        return self.track(self._main_sensor)
+        """The drive's own temperature, by the sensor that stands for it."""
+        return self.track(self.main_sensor)
 
     @cached_property
-    def _main_sensor(self) -> str:
-        own = self.own_temps()
-        tops = {name: float(np.max(own[name].values, initial=-np.inf)) for name in own}
-        return max(drive_temperatures(own), key=lambda name: tops[name], default="")
+    def main_sensor(self) -> str:
+        """The column of the drive's own temperature; empty for none."""
+        tops_c = {n: float(np.max(t.values, initial=-np.inf)) for n, t in self.own_temps().items()}
+        return columns.drive_temperature(tops_c, self.course.drive.get("model"))
 
     def own_temps(self, *, trusted: bool = True) -> dict[str, SensorTrack]:
         """Return the drive's temperatures that can be trusted, or those that cannot, by column."""
         return {
             name: self.track(name)
-            for name in self.columns(TEMPERATURES)
-            if is_of_drive(name)
-            and (name.removeprefix(TEMPERATURES) not in self.course.distrusted) == trusted
+            for name in columns.own_temperatures(self.columns(TEMPERATURES))
+            if (name.removeprefix(TEMPERATURES) not in self.course.distrusted) == trusted
         }
 
-    def hottest_beside(self, start_s: float, end_s: float) -> tuple[str, float] | None:
-        """Return which of the drive's trusted sensors beside `temp` was hottest in some time, and
-        how hot, in C.
+    def at_its_limit(self, start_s: float, end_s: float) -> tuple[str, float] | None:
+        """Return which of the drive's trusted sensors beside `temp` was as hot in some time as
+        drives throttle at, and how hot, in C; the hottest, None for none.
 
         A controller or the flash may be far hotter than the composite, and slow the drive.
         """
-        tops = [
-            (float(np.max(values)), name.removeprefix(TEMPERATURES))
+        tops_c = {
+            name: float(np.max(track.between(start_s, end_s), initial=-np.inf))
             for name, track in self.own_temps().items()
-            if name != self._main_sensor and len(values := track.between(start_s, end_s))
-        ]
-        top_c, name = max(tops, default=(0.0, ""))
-        return (name, top_c) if tops else None
+            if name != self.main_sensor
+        }
+        model = self.course.drive.get("model")
+        found = ((columns.reported_c(name, c, model), c, name) for name, c in tops_c.items())
+        at_c, top_c, name = max(found, default=(-np.inf, 0.0, ""))
+        return (
+            (name.removeprefix(TEMPERATURES), top_c)
+            if at_c >= definitions.USUALLY_THROTTLING_C
+            else None
+        )
 
     @cached_property
     def start_c(self) -> float | None:
@@ -302,6 +301,15 @@ class StepView:
     def max_temp_c(self) -> float | None:
         """The highest temperature of the drive; None without any."""
         return max(self.temp.values.tolist(), default=None)
+
+    def without_temperatures(self) -> "StepView":
+        """Return it as if no temperature of the drive had been logged."""
+        blind = copy(self)
+        for name in ("temp", "main_sensor", "max_temp_c"):
+            blind.__dict__.pop(name, None)
+        names = frozenset(name.removeprefix(TEMPERATURES) for name in self.columns(TEMPERATURES))
+        blind.course = replace(self.course, distrusted=names)
+        return blind
 
     def forget(self) -> None:
         """Free the samples, if they can be read again, and what is computed from them."""

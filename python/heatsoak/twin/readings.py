@@ -223,7 +223,7 @@ def measure(recording: Recording, findings: analysis.RecordingFindings) -> Measu
     samples = recording.samples().sort("t_s")
     # each on its own: one that does not explain throttling may well be modelled
     trusts = sense(recording).trusts
-    sensor = _sensor(samples, trusts, name)
+    sensor = _sensor(samples, trusts, name, recording.meta.drive.get("model"))
     edges = _edges(samples, name)
     room_c, neighbours_c = _room(samples, edges), _neighbours(samples, edges)
     rates = rates_of(samples, edges)
@@ -291,20 +291,20 @@ def _trust_in(sensor: str, trusts: list[analysis.SensorTrust]) -> analysis.Senso
     return next((one for one in trusts if one.name == name), None)
 
 
-def _sensor(samples: pl.DataFrame, trusts: list[analysis.SensorTrust], name: str) -> str:
-    """The drive's temperature that is fitted: the composite, or the one that moved most."""
+def _sensor(
+    samples: pl.DataFrame, trusts: list[analysis.SensorTrust], name: str, model: str | None
+) -> str:
+    """The drive's own temperature, of those that moved."""
     known = [
         column
-        for column in samples.columns
-        if column.startswith(columns.TEMPERATURES)
-        and columns.is_of_drive(column)
-        and samples[column].drop_nulls().drop_nans().len() >= _LEAST_READINGS
+        for column in columns.own_temperatures(samples.columns)
+        if samples[column].drop_nulls().drop_nans().len() >= _LEAST_READINGS
     ]
     if not known:
         raise UsageError(
             f"{name}: has no temperatures of the drive, which a fit needs: record or join some"
         )
-    usable, why = [], ""
+    tops_c, why = {}, ""
     for column in known:
         trust = _trust_in(column, trusts)
         readings = samples[column].drop_nulls().drop_nans()
@@ -316,12 +316,10 @@ def _sensor(samples: pl.DataFrame, trusts: list[analysis.SensorTrust], name: str
         elif trust is not None and trust.trust == "poor":
             why = f"'{trust.name}': {trust.why}"
         else:
-            usable.append(column)
-    if not usable:
+            tops_c[column] = float(readings.max())  # type: ignore[arg-type]
+    if not tops_c:
         raise UsageError(f"{name}: has no temperature that can be used for a fit: {why}")
-    preferred = columns.drive_temperatures(usable)
-    spans = {c: float(np.ptp(samples[c].drop_nulls().drop_nans().to_numpy())) for c in preferred}
-    return max(spans, key=lambda column: (spans[column], column))
+    return columns.drive_temperature(tops_c, model)
 
 
 def _on_grid(samples: pl.DataFrame, column: str, edges: Array) -> Array:

@@ -1,6 +1,6 @@
 """A drop with everything that may be evidence of its cause."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -56,6 +56,11 @@ class Case:
     others: list[StepView] = field(default_factory=list)
     siblings: list[StepView] = field(default_factory=list)
     index: int = 0
+
+    def without_temperatures(self) -> "Case":
+        """Return what would be known if the recording had none of the drive's temperatures."""
+        view, *others = (one.without_temperatures() for one in (self.view, *self.others))
+        return replace(self, view=view, others=others)
 
     @property
     def is_nested(self) -> bool:
@@ -121,8 +126,7 @@ class Case:
         if self.onset_c is None or self.onset_c >= definitions.USUALLY_THROTTLING_C:
             return None
         onset_s = self.drop.onset_s
-        found = self.view.hottest_beside(onset_s - _AROUND_ONSET_S, onset_s + _AROUND_ONSET_S)
-        return found if found is not None and found[1] >= definitions.USUALLY_THROTTLING_C else None
+        return self.view.at_its_limit(onset_s - _AROUND_ONSET_S, onset_s + _AROUND_ONSET_S)
 
     @cached_property
     def late_c(self) -> float | None:
