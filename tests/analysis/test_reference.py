@@ -109,6 +109,17 @@ def test_a_level_counts_only_in_the_same_state_of_the_cache(
     assert (slower_pct(found) is not None) == is_same
 
 
+def test_a_reference_counts_whatever_had_been_written_before_it() -> None:
+    fill, load = (
+        reads(full(600, 1000.0), COOL_C, step, column="write_bw_mb_s", start_s=start_s)
+        for step, start_s in (("fill", 0.0), ("load", 300.0))
+    )
+    both = held(pl.concat([fill, load]), rw={"fill": "randwrite", "load": "write"}, bs="128k")
+    slow = held(reads(full(600, 300.0), HOT_C, column="write_bw_mb_s"), rw="write", bs="128k")
+    (step,) = analyze([slow], references=[both]).recordings[0].steps
+    assert slower_pct(step) == pytest.approx(70, abs=1)
+
+
 @pytest.mark.parametrize("seen_again", [False, True])
 def test_a_level_above_the_link_is_the_hosts_unless_a_cool_start_shows_it_again(
     seen_again: bool,

@@ -64,8 +64,9 @@ def began_cool(view: StepView, cool_c: float = definitions.MIN_THROTTLING_C) -> 
 
 def _is_hosts(view: StepView, level: Range, steps: Iterable[StepView]) -> bool:
     """Whether only the host's memory explains a level: nothing else that began cool reached it."""
-    link, rated = _ceilings(view)
-    if level.mid <= min(NEAR_CEILING[1] * link, _BEYOND_RATING * rated):
+    # our own runs go past it, so that only logs are held against what a maker says
+    is_beyond = view.step.is_observed and level.mid > _BEYOND_RATING * _rated_mb_s(view)
+    if not is_beyond and level.mid <= NEAR_CEILING[1] * _link_mb_s(view):
         return False
     rest = [one for one in steps if one.step is not view.step]
     return not _held_cool(view, rest, definitions.MIN_THROTTLING_C, FULL * level.mid)
@@ -79,25 +80,27 @@ def _held_cool(
     return [level.mid for level in cool if level is not None and level.mid >= least]
 
 
-def _ceilings(view: StepView) -> tuple[float, float]:
-    """What a drive's link carries at most, and what its maker says of such a load, in MB/s."""
-    course, known, rw = view.course, view.course.known, view.step.rw
-    link = rated = math.inf
-    if view.throughput.unit != "mb_s":
-        return link, rated
-    if course.link_ceiling_mb_s is not None:
-        link = course.link_ceiling_mb_s[1]
-    if known is not None and known.kind == "model" and rw in SEQUENTIAL:
-        rated = known.drive.read_mb_s if rw == "read" else known.drive.write_mb_s
-    return link, rated
+def _link_mb_s(view: StepView) -> float:
+    """What a drive's link carries at most; infinite where that is not known."""
+    ceiling = view.course.link_ceiling_mb_s
+    return ceiling[1] if ceiling and view.throughput.unit == "mb_s" else math.inf
+
+
+def _rated_mb_s(view: StepView) -> float:
+    """What its maker says of such a load; infinite where that is not known."""
+    rw = view.step.rw
+    if rw not in SEQUENTIAL or view.throughput.unit != "mb_s" or not (known := view.course.known):
+        return math.inf
+    rated = known.drive.read_mb_s if rw == "read" else known.drive.write_mb_s
+    return rated if known.kind == "model" else math.inf
 
 
 def is_shown(view: StepView, steps: Iterable[StepView], cool_c: float) -> bool:
     """Return whether a step ran as fast as its link, its rating, its references, or the same load
     where it began cooler than `cool_c`."""
-    link, rated = _ceilings(view)
     given = full_speed(view, ())
-    known = [NEAR_CEILING[0] / FULL * link, rated, given.mid if given else math.inf]
+    known = [NEAR_CEILING[0] / FULL * _link_mb_s(view), given.mid if given else math.inf]
+    known.append(_rated_mb_s(view))
     return view.level >= FULL * min(*known, *_held_cool(view, steps, cool_c))
 
 
