@@ -1,6 +1,7 @@
 """Twins: what a fit finds of drives whose truth is known, and what it says of poor recordings."""
 
 import json
+import shutil
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -351,6 +352,13 @@ def test_two_drives_are_not_one_twin(bench: Recording, tmp_path: Path) -> None:
     said = complaint(heatsoak_here("fit", "three.csv", cwd=tmp_path), 2)
     for what in ("three.csv: is of 3 drives", "--device", "nvme1n1"):
         assert what in said
+
+
+def test_a_copied_recording_is_the_same_run(bench: Recording, tmp_path: Path) -> None:
+    copied = Recording.open(shutil.copytree(bench.path, tmp_path / "copy"))
+    other = changed(bench, lambda samples: samples.head(-1), name="other")
+    measured = read_all([bench, copied, other, bench])
+    assert [one.path for one in measured] == [bench.path_text, "other"]
 
 
 def test_a_directory_or_an_unknown_base_is_refused_before_anything_is_read(tmp_path: Path) -> None:

@@ -110,14 +110,18 @@ def from_frame(
         return importer.recording_of_frame(frame, name, dict(conditions or {}), drive or {})
 
 
-def analyze(*sources: Source | Iterable[Source], window_s: float = WINDOW_S) -> Findings:
+def analyze(
+    *sources: Source | Iterable[Source], window_s: float = WINDOW_S, reference: Source | None = None
+) -> Findings:
     """Return what recordings or logs show: whether the drive throttles, when, how far, and why.
 
     Recordings of the same drive are evidence for each other. Consistency is computed over the last
-    `window_s` seconds of each step. Raises UsageError for what cannot be read.
+    `window_s` seconds of each step. The speeds of `reference` count as full speeds. Raises
+    UsageError for what cannot be read.
     """
     with _our_errors():
-        return analysis.analyze(_recordings(sources), window_s)
+        references = [] if reference is None else _recordings([reference])
+        return analysis.analyze(_recordings(sources), window_s, references)
 
 
 def fit(*sources: Source | Iterable[Source], base: str | None = None) -> "Twin":

@@ -411,3 +411,78 @@ def test_each_of_many_drives_gets_its_own_log(tmp_path: Path, seed: int) -> None
     findings = found(tmp_path, dict(logs))
     hottest = {one.drive["path"]: one.steps[0].max_temp_c for one in findings.recordings}
     assert hottest == {f"/dev/nvme{n}n1": pytest.approx(tops[n], abs=0.6) for n in numbers}
+
+
+# --- neighbours, and what is open -----------------------------------------------------------------
+
+
+def test_another_drives_temperatures_are_kept_as_a_neighbours(tmp_path: Path) -> None:
+    files = {"iostat.log": iostat({"nvme0n1": LOADED}), "nvme1-smart.txt": smartctl(HOT)}
+    (one,) = found(tmp_path, files).recordings
+    (recording,) = import_files([tmp_path / name for name in files])
+    column = "temp_c.neighbour nvme1-smart composite"
+    assert recording.samples(["t_s", column])[column].max() == 82
+    assert [sensor.name for sensor in one.sensors] == [column.removeprefix("temp_c.")]
+    assert one.steps[0].max_temp_c is None
+    assert "no temperature was logged" in (one.no_temp or "")
+
+
+@pytest.mark.parametrize(("mb_s", "is_anothers"), [(40.0, False), (2000.0, True)])
+def test_counters_that_stand_still_are_anothers_only_where_any_would_have_moved(
+    tmp_path: Path, mb_s: float, is_anothers: bool
+) -> None:
+    still = {"smart.txt": smartctl(HOT, always(0.0))}
+    findings = found(tmp_path, {"iostat.log": iostat({"sda": always(mb_s)}), **still})
+    assert ("is of another drive" in notes(findings)) == is_anothers
+    assert (findings.recordings[0].steps[0].max_temp_c is None) == is_anothers
+
+
+def lm_sensors(*celsius: Course) -> str:
+    blocks = []
+    for t_s in range(0, SECONDS, 10):
+        blocks.append(f"{_when(t_s):%Y-%m-%d %H:%M:%S}")
+        blocks += [
+            f"nvme-pci-0{number}00\nAdapter: PCI adapter\nComposite:    +{course(t_s):.1f}°C  "
+            "(low  = -273.1°C, high = +84.8°C)\n"
+            for number, course in enumerate(celsius, 1)
+        ]
+    return "\n".join(blocks)
+
+
+def test_of_two_chips_beside_a_load_without_a_name_one_is_asked_for(tmp_path: Path) -> None:
+    files = {"load.csv": table(LOADED), "sensors.txt": lm_sensors(HOT, always(38.0))}
+    findings = found(tmp_path, files)
+    assert findings.recordings[0].steps[0].max_temp_c is None
+    assert "choose one drive with --device" in (findings.recordings[0].no_temp or "")
+    chosen = found(tmp_path, files, device="nvme-pci-0100")
+    assert chosen.answer.throttles == "yes"
+    alone = found(tmp_path, {"load.csv": table(LOADED), "sensors.txt": lm_sensors(HOT)})
+    assert alone.answer.throttles == "yes"
+
+
+def fio_bw(rate: Course) -> str:
+    lines = (f"{1000 * t_s}, {int(rate(t_s) * 1e6 / 1024)}, 0, 0, 0" for t_s in range(1, SECONDS))
+    return "\n".join(lines) + "\n"
+
+
+def test_two_nameless_loads_of_one_time_do_not_share_a_nameless_log(tmp_path: Path) -> None:
+    texts = {"a_bw.log": fio_bw(LOADED), "b_bw.log": fio_bw(always(900.0)), "t.csv": temps(HOT)}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text.replace("unix_time", "time_s"))
+    findings = analyze(import_files([tmp_path / name for name in texts], shift_s=0.0))
+    assert [one.steps[0].max_temp_c for one in findings.recordings[:2]] == [None, None]
+    assert "nothing tells which drive it is of" in notes(findings)
+    alone = analyze(import_files([tmp_path / "a_bw.log", tmp_path / "t.csv"], shift_s=0.0))
+    assert alone.answer.throttles == "yes"
+
+
+def test_heat_counts_with_the_probability_that_it_is_the_loaded_drives(tmp_path: Path) -> None:
+    def heat(name: str) -> float:
+        warm = warming(66.0, 400.0)
+        one = found(tmp_path, {"iostat.log": iostat({"nvme0n1": LOADED}), name: temps(warm)})
+        (episode,) = one.recordings[0].steps[0].episodes
+        return episode.likelihoods["thermal"]
+
+    named, open_, without = heat("nvme0.csv"), heat("heat.csv"), heat("nvme1.csv")
+    assert named != pytest.approx(without, abs=0.02)
+    assert open_ == pytest.approx(0.98 * named + 0.02 * without, abs=1e-3)

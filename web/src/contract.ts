@@ -126,13 +126,16 @@ export interface RecordingFindings {
  *
  * Attributes:
  *     mean_mb_s: reads and writes together over the whole step.
+ *     full_mb_s: the full speed of its load: the best level that the recording shows in the same
+ *         state of the cache, or a reference; None if none was held, or no bytes were logged.
  *     cpu_us_per_io: CPU time that the load generator used for each I/O; None if not measured, as
  *         for a simulated drive.
  *     cpu_core_pct: the same as a share of one core; more than 100 if it used several.
  *     power_mean_w: over the whole step, with the energy in `energy_j`; None unless power was
  *         recorded for nine tenths of it. `RecordingFindings.power` says where it comes from.
  *     rounds: the name of the rounds that it belongs to; `round` is the number of its round.
- *     start_temp_c: the drive's temperature at the start; `max_temp_c` is its highest.
+ *     start_temp_c: the drive's temperature at the start; `max_temp_c` is its highest, both of the
+ *         column `temp_sensor`.
  *     still_warming_k: how much it still warmed in the last third; None where that was next to
  *         nothing, or without a temperature.
  *     claims: what is said of it, the most important first.
@@ -142,8 +145,10 @@ export interface StepFindings {
   workload: string;
   duration_s: number;
   mean_mb_s: number | null;
+  full_mb_s?: Range | null;
   start_temp_c: number | null;
   max_temp_c?: number | null;
+  temp_sensor?: string | null;
   still_warming_k?: number | null;
   verdict:
     | ("thermal" | "spare-area" | "write-cache" | "limited-by-host" | "interference" | "sliding")
@@ -159,13 +164,25 @@ export interface StepFindings {
   round?: number | null;
 }
 /**
+ * A number with the interval in which it lies with the probability `level`.
+ *
+ * Raises ValueError where `mid` is not between the ends.
+ */
+export interface Range {
+  low: number;
+  mid: number;
+  high: number;
+  of: "this run" | "runs" | "conditions" | "drives" | "fit";
+  level?: number;
+}
+/**
  * One stretch of lowered throughput.
  *
  * Attributes:
  *     onset_s: when 2 % of the level is lost, from the step's start.
  *     end_s: when throughput begins to recover, or the step's end.
- *     before_mb_s: mean from the step's start, or the last recovery, to the onset; of the first
- *         seconds, if it falls from the start.
+ *     before_mb_s: mean from the step's start, or the last recovery, to the onset; if it falls
+ *         before that shows a level, the full speed, or where it is not known the first seconds.
  *     during_mb_s: mean from the onset to the end.
  *     lowest_mb_s: the lowest mean of any 5 s of it.
  *     before_iops: likewise, if no bytes were logged.
@@ -190,6 +207,7 @@ export interface StepFindings {
  *         slows down for a heat that is not there.
  *     from_start: whether it fell before three samples had shown a level, so that its full speed
  *         may be higher.
+ *     holds_up: which drives of one log waited for this one meanwhile; None if none did.
  *     hotter_sensor: another sensor of the drive that was as hot as drives throttle at, though
  *         `temp_c_at_onset` was not; `hotter_c_at_onset` is how hot.
  */
@@ -230,6 +248,7 @@ export interface Episode {
   hotter_sensor?: string | null;
   hotter_c_at_onset?: number | null;
   from_start?: boolean;
+  holds_up?: string | null;
 }
 /**
  * IOPS of each second over the last `window_s`; the ratio is mean to standard deviation.
@@ -426,7 +445,7 @@ export interface OwnCount {
  * Attributes:
  *     busy_pct: the mean share of the time that it was busy; None if not logged.
  *     max_mb_s: the highest throughput; None if not logged.
- *     max_temp_c: its highest temperature; None if not logged.
+ *     max_temp_c: its highest temperature, of the column `temp_sensor`; None if not logged.
  *     longest_burst_s: the longest spell of work, too short to be judged; None if there was none.
  *     bursts_gb: what was moved in all of them.
  *     follows: what its temperature followed: ``its own work``, or a sensor of the host.
@@ -439,6 +458,7 @@ export interface Unloaded {
   busy_pct?: number | null;
   max_mb_s?: number | null;
   max_temp_c?: number | null;
+  temp_sensor?: string | null;
   longest_burst_s?: number | null;
   bursts_gb?: number;
   follows?: string | null;
@@ -767,18 +787,6 @@ export interface Bar {
   runs: number;
   power_w: number | null;
   mb_s_per_w: number | null;
-}
-/**
- * A number with the interval in which it lies with the probability `level`.
- *
- * Raises ValueError where `mid` is not between the ends.
- */
-export interface Range {
-  low: number;
-  mid: number;
-  high: number;
-  of: "this run" | "runs" | "conditions" | "drives" | "fit";
-  level?: number;
 }
 /**
  * Curves over steps that differ in one parameter: the share of reads, or the queue depth.

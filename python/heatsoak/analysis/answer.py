@@ -11,7 +11,7 @@ from heatsoak.analysis.names import Named, Names
 from heatsoak.analysis.unloaded import counted_before
 from heatsoak.protocol import Protocol, bundled
 from heatsoak.protocol.conditions import phrase
-from heatsoak.recording.columns import drive_temperatures, throttle_counters
+from heatsoak.recording.columns import own_temperatures, throttle_counters
 from heatsoak.recording.meta import RecordingMeta
 
 #: So many reasons are told.
@@ -416,7 +416,7 @@ def _load_evenly(meta: RecordingMeta) -> str:
     """What a load that was too uneven to judge lacks, of what it has not."""
     if again := _run_again(meta, "why"):
         return f"a longer, even load: {again}"
-    lacks = [] if drive_temperatures(meta.columns) else ["temperature"]
+    lacks = [] if own_temperatures(meta.columns) else ["temperature"]
     lacks += [] if throttle_counters(meta.columns) else ["throttling counters"]
     if not lacks:
         return "log an even load"

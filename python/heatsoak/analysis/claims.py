@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from heatsoak import words
 from heatsoak.analysis import definitions, findings
-from heatsoak.analysis.slow_steps import FasterWhenCooled, SlowStart
+from heatsoak.analysis.slow_steps import SlowFromStart
 from heatsoak.recording import Recording, Touched
 
 #: What lowers throughput, as the subject or the reason of a sentence.
@@ -41,9 +41,8 @@ class Signs:
 
     Attributes:
         limit: why the link or the host limits it.
-        slow: the verdict on a step that was slow from its start, how slow, and what came first.
-        cooled: how much faster it was when cooled; `untold`, if no temperature tells whether heat
-            is why.
+        slow: how slow it was from its start, after a load that had slowed the drive.
+        slower: how much slower it was than where it was cooler, or with other cooling.
         counted: the drive's own counters of throttling that rose.
         uneven: why it does not show that it held its speeds.
         unjudged: why its throughput could not be judged.
@@ -54,9 +53,8 @@ class Signs:
     """
 
     limit: str | None
-    slow: tuple[findings.Verdict, SlowStart, findings.Verdict] | None
-    cooled: FasterWhenCooled | None
-    untold: FasterWhenCooled | None
+    slow: SlowFromStart | None
+    slower: SlowFromStart | None
     counted: str | None
     uneven: str | None
     unjudged: str | None
@@ -88,13 +86,10 @@ def _beside_falls(step: str, signs: Signs) -> Iterator[findings.Claim]:
         text = f"{signs.counted} in '{step}'; how much speed that cost cannot be told"
         why = f"the drive's own throttling counters rose: {signs.counted}"
         yield claim(what="counted", heat="yes", by="thermal", text=text, reasons=[why])
-    if signs.slow:
-        verdict, start, cause = signs.slow
-        yield _slow(step, start.lost, start.reason(cause), "yes" if verdict == "thermal" else open_)
-    if signs.cooled:
-        yield _slow(step, signs.cooled.lost_share, signs.cooled.text, "yes")
-    if signs.untold:
-        yield _slow(step, signs.untold.lost_share, signs.untold.text, open_)
+    for slow in (signs.slow, signs.slower):
+        if slow is not None:
+            heat = "yes" if slow.verdict == "thermal" else open_
+            yield _slow(step, slow.lost_share, slow.text, heat)
     if signs.hot:
         yield claim(what="unseen", heat="open", by="thermal", text=signs.hot, reasons=[signs.hot])
     if signs.uneven:

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from heatsoak.protocol import Conditions, LoadStep, Observation, Observed, Protocol
-from heatsoak.recording import Event, Recording, step_of_attempt
+from heatsoak.protocol import Conditions, Load, LoadStep, Observation, Observed, Protocol
+from heatsoak.recording import Event, Recording, SensorMeta, step_of_attempt
 from heatsoak.units import GB
 
 if TYPE_CHECKING:
     from heatsoak.catalog import Likeness
+
+
+#: The keys that define a load. Where a log lacks one of the first, it is not known.
+WORKLOAD = tuple(Load.model_fields)
+MORE = ("rate", "rate_iops", "compress_pct", "fio", "beside")
+REPLAY = ("trace", "scale", "seed", "idle_limit_s", "damaged", "beyond")
+_DIRECTIONS = ("reads", "writes")
+
+
+def load_of(step: object) -> tuple[Any, ...]:
+    """Return what a step asks of a drive, as far as known; the same for steps with the same load,
+    whatever their lengths."""
+    keys = (*WORKLOAD, *MORE, *REPLAY, *_DIRECTIONS)
+    return tuple(getattr(step, key, 0) or 0 for key in keys)
 
 
 @dataclass(frozen=True)
@@ -42,6 +57,7 @@ class Course:
         purges_s: when each purge ended.
         begins_purged: whether the drive was empty when the recording started.
         distrusted: the names of temperatures that are not used as evidence.
+        sensors: those of the recording.
         protocol: what was asked of it, or the kind of log; None if unknown.
     """
 
@@ -51,6 +67,7 @@ class Course:
     purges_s: tuple[float, ...] = ()
     begins_purged: bool = False
     distrusted: frozenset[str] = field(default=frozenset())
+    sensors: Sequence[SensorMeta] = ()
     protocol: Protocol | Observation | None = None
 
     @property
@@ -129,6 +146,15 @@ class Course:
             if since_s - 1e-6 <= load.start_s < start_s - 1e-6
         )
 
+    def unrested_gb(self, start_s: float, rest_s: float) -> float:
+        """Return how much was written before `start_s` without a purge or rest of `rest_s`."""
+        total_gb, before_s = 0.0, start_s
+        for load in reversed([one for one in self.loads if one.start_s < start_s - 1e-6]):
+            if before_s - load.end_s >= rest_s or self.was_purged_between(load.end_s, start_s):
+                break
+            total_gb, before_s = total_gb + load.written_gb, load.start_s
+        return total_gb
+
 
 def end_of(recording: Recording, step: str) -> Event | None:
     """Return the event with which a step ended, of several attempts the last; None without one."""
@@ -155,6 +181,7 @@ def course_of(
         # each recording has a new simulated drive
         begins_purged=bool(meta.drive.get("simulated")),
         distrusted=distrusted,
+        sensors=meta.sensors,
         protocol=meta.protocol,
     )
 

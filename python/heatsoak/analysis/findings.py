@@ -4,6 +4,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
+from heatsoak.ranges import Range
 from heatsoak.recording import Touched
 from heatsoak.words import capital, percent_text
 
@@ -154,8 +155,8 @@ class Episode(_Findings):
     Attributes:
         onset_s: when 2 % of the level is lost, from the step's start.
         end_s: when throughput begins to recover, or the step's end.
-        before_mb_s: mean from the step's start, or the last recovery, to the onset; of the first
-            seconds, if it falls from the start.
+        before_mb_s: mean from the step's start, or the last recovery, to the onset; if it falls
+            before that shows a level, the full speed, or where it is not known the first seconds.
         during_mb_s: mean from the onset to the end.
         lowest_mb_s: the lowest mean of any 5 s of it.
         before_iops: likewise, if no bytes were logged.
@@ -424,13 +425,16 @@ class StepFindings(_Findings):
 
     Attributes:
         mean_mb_s: reads and writes together over the whole step.
+        full_mb_s: the full speed of its load: the best level that the recording shows in the same
+            state of the cache, or a reference; None if none was held, or no bytes were logged.
         cpu_us_per_io: CPU time that the load generator used for each I/O; None if not measured, as
             for a simulated drive.
         cpu_core_pct: the same as a share of one core; more than 100 if it used several.
         power_mean_w: over the whole step, with the energy in `energy_j`; None unless power was
             recorded for nine tenths of it. `RecordingFindings.power` says where it comes from.
         rounds: the name of the rounds that it belongs to; `round` is the number of its round.
-        start_temp_c: the drive's temperature at the start; `max_temp_c` is its highest.
+        start_temp_c: the drive's temperature at the start; `max_temp_c` is its highest, both of the
+            column `temp_sensor`.
         still_warming_k: how much it still warmed in the last third; None where that was next to
             nothing, or without a temperature.
         claims: what is said of it, the most important first.
@@ -440,8 +444,10 @@ class StepFindings(_Findings):
     workload: str
     duration_s: float
     mean_mb_s: float | None
+    full_mb_s: Range | None = None
     start_temp_c: float | None
     max_temp_c: float | None = None
+    temp_sensor: str | None = None
     still_warming_k: float | None = None
     verdict: Verdict
     episodes: list[Episode]
@@ -529,7 +535,7 @@ class Unloaded(_Findings):
     Attributes:
         busy_pct: the mean share of the time that it was busy; None if not logged.
         max_mb_s: the highest throughput; None if not logged.
-        max_temp_c: its highest temperature; None if not logged.
+        max_temp_c: its highest temperature, of the column `temp_sensor`; None if not logged.
         longest_burst_s: the longest spell of work, too short to be judged; None if there was none.
         bursts_gb: what was moved in all of them.
         follows: what its temperature followed: ``its own work``, or a sensor of the host.
@@ -542,6 +548,7 @@ class Unloaded(_Findings):
     busy_pct: float | None = None
     max_mb_s: float | None = None
     max_temp_c: float | None = None
+    temp_sensor: str | None = None
     longest_burst_s: float | None = None
     bursts_gb: float = 0.0
     follows: str | None = None

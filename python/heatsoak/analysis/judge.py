@@ -1,7 +1,7 @@
 """Recordings in, findings out; with what a reader must know besides, such as fills just before a
 load, and what of an answer is taken back since it was not read for certain."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 import numpy as np
@@ -23,30 +23,39 @@ from heatsoak.analysis.findings import (
     RecordingFindings,
     Verdict,
 )
+from heatsoak.analysis.likeness import alike
 from heatsoak.analysis.names import names_of
 from heatsoak.analysis.rounds import place_in_rounds, rounds_of
 from heatsoak.analysis.sensors import EpisodeOnset, judge_sensors_together
 from heatsoak.analysis.view import RecordingView, StepView, siblings_of
+from heatsoak.errors import UsageError
 from heatsoak.identity import numbered
 from heatsoak.recording import IN_ORDER_ONLY, Recording
-from heatsoak.recording.columns import throttle_columns
+from heatsoak.recording.columns import own_temperatures, throttle_columns
 from heatsoak.recording.grid import SensorTrack
 
 #: The samples of more recordings are not all kept while each is judged.
 _MANY = 50
 
 
-def analyze(recordings: Iterable[Recording], window_s: float = WINDOW_S) -> Findings:
+def analyze(
+    recordings: Iterable[Recording],
+    window_s: float = WINDOW_S,
+    references: Sequence[Recording] = (),
+) -> Findings:
     """Return what the recordings show; consistency over the last `window_s` of each step.
 
     Recordings of the same drive are evidence for each other. Those that were changed after they
-    were made are not judged, unless they were opened as damaged.
+    were made are not judged, unless they were opened as damaged. The speeds of `references` count
+    as full speeds; raises UsageError if they have none of the loads.
     """
-    return read_and_judge(recordings, window_s)[1]
+    return read_and_judge(recordings, window_s, references)[1]
 
 
 def read_and_judge(
-    recordings: Iterable[Recording], window_s: float = WINDOW_S
+    recordings: Iterable[Recording],
+    window_s: float = WINDOW_S,
+    references: Sequence[Recording] = (),
 ) -> tuple[list[RecordingView], Findings]:
     """Return the recordings that were judged, in which falls are found, and :func:`analyze`."""
     given = list(recordings)
@@ -58,6 +67,7 @@ def read_and_judge(
                 opened[-1].forget()
     for view, number in zip(opened, numbered([v.recording.identity for v in opened]), strict=True):
         view.drive = number
+    _refer(opened, references)
     pairs = pairs_of_copies(opened)
     _link_copies(pairs, opened)
     link_drives_of_one_log(opened)
@@ -78,6 +88,16 @@ def read_and_judge(
     told = [next(judged) if one.is_readable else _unread(one) for one in given]
     answer = answer_of_all(told, names_of(given))
     return opened, Findings(answer=answer, recordings=told, copies=copies)
+
+
+def _refer(opened: list[RecordingView], references: Sequence[Recording]) -> None:
+    """Give each step the references that have its load."""
+    known = [view for one in references if one.is_readable for view in RecordingView(one).views]
+    views = [view for one in opened for view in one.views]
+    for view in views:
+        view.references = [one for one in known if alike(one.step, view.step)]
+    if references and not any(view.references for view in views):
+        raise UsageError(f"{references[0].path_text}: has no load of these recordings to refer to")
 
 
 def _link_copies(pairs: list[tuple[int, int]], opened: list[RecordingView]) -> None:
@@ -125,7 +145,6 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
     def lasting_cause_of(view: StepView) -> Verdict | None:
         return steps.lasting_cause(view, [other for other in views if other is not view], siblings)
 
-    no_temp = no_temp_note(recording, views)
     counted = unloaded.counted_of(recording, opened.samples)
     # what has no rates says nothing of its own time
     is_course = opened.idle is not None or any(view.has_rates for view in views)
@@ -144,11 +163,8 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
             for view in views
         ],
         sensors=[],
-        notes=[
-            *notes_for(recording, views, [v for v in views if v.step.name not in places]),
-            *([] if no_temp is None else [no_temp]),
-        ],
-        no_temp=no_temp,
+        notes=notes_for(recording, views, [v for v in views if v.step.name not in places]),
+        no_temp=no_temp_note(recording, views),
         scores=scores.scores_of(recording, by_name, rounds),
         rounds=rounds,
         power=scores.power_of(recording, opened.samples),
@@ -285,7 +301,11 @@ def no_temp_note(recording: Recording, views: list[StepView]) -> str | None:
     if any(len(view.temp.values) or view.course.distrusted for view in views):
         return None
     meta = recording.meta
-    if meta.protocol.is_observed and not meta.sensors:
+    if kept_apart := [
+        r.text for r in claims.reservations_of(recording) if r.touches == ["temperature"]
+    ]:
+        return kept_apart[0]
+    if meta.protocol.is_observed and not own_temperatures(meta.columns):
         return (
             "no temperature was logged: heatsoak analyze also takes a log of it from the same time"
         )
@@ -319,7 +339,7 @@ def notes_for(recording: Recording, views: list[StepView], once: list[StepView])
     # how an imported log was read is part of the result
     said = ("warning", "info") if meta.protocol.is_observed else ("warning",)
     notes += [event.text for event in recording.events if event.kind in said]
-    return list(dict.fromkeys(notes))
+    return list(dict.fromkeys([*notes, *filter(None, [no_temp_note(recording, views)])]))
 
 
 def _stall_note(view: StepView) -> str | None:
@@ -342,7 +362,7 @@ def _warm_starts(views: list[StepView], tolerance_k: float = 5.0) -> list[str]:
     starts = [
         (view.step.name, temp)
         for view in views
-        if not view.step.is_probe and (temp := view.temp.at(0.0)) is not None
+        if not view.step.is_probe and (temp := view.start_c) is not None
     ]
     if not starts:
         return []

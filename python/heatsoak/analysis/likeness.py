@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from heatsoak import words
-from heatsoak.analysis.course import StepLoad
+from heatsoak.analysis import course
 from heatsoak.analysis.view import OtherCooling, StepView, other_cooling
-from heatsoak.protocol import Load, Observation, Protocol
+from heatsoak.protocol import Observation, Protocol
 from heatsoak.units import GB, Size
 
 #: Lengths of steps, and sizes of their spans, may differ by this share.
@@ -23,17 +23,13 @@ _WRITTEN_SHARE, _WRITTEN_GB = 0.1, 1.0
 #: After a rest of so long, a longer one makes no difference.
 _LONG_REST_S = 300.0
 
-#: The keys that define a load. Where a log lacks one of the first, it is not known.
-_WORKLOAD = tuple(Load.model_fields)
-_MORE = ("rate", "rate_iops", "compress_pct", "fio", "beside")
-_REPLAY = ("trace", "scale", "seed", "idle_limit_s", "damaged", "beyond")
-_DIRECTIONS = ("reads", "writes")
+#: Loads that run at about the same speed in blocks of any usual size, and on any spare area.
+SEQUENTIAL = ("read", "write")
 
 
 def alike(one: object, other: object) -> bool:
     """Return whether two steps have the same load, as far as known; their lengths may differ."""
-    keys = (*_WORKLOAD, *_MORE, *_REPLAY, *_DIRECTIONS)
-    return all((getattr(one, key, 0) or 0) == (getattr(other, key, 0) or 0) for key in keys)
+    return course.load_of(one) == course.load_of(other)
 
 
 def like_runs(view: StepView, siblings: Iterable[StepView]) -> list[StepView]:
@@ -66,6 +62,18 @@ def cooled_otherwise(
     known = {id(one): cooling for one, cooling in coolings if cooling is not None}
     for one in like_runs(view, [one for one, _ in coolings if id(one) in known]):
         yield one, known[id(one)]
+
+
+def after_the_same(one: StepView, other: StepView) -> bool:
+    """Return whether two steps found cache and spare area alike, by what was written before.
+
+    That is since the last long rest; for random writes since the last purge, too.
+    """
+    if not one.step.writes:
+        return True
+    here_gb, there_gb = (v.course.unrested_gb(v.start_s, _LONG_REST_S) for v in (one, other))
+    is_even = one.step.rw in SEQUENTIAL or _as_written(one, other)
+    return is_even and _is_as_much(here_gb, there_gb)
 
 
 def load_key(protocol: Protocol | Observation, step: str, labels: str) -> str:
@@ -115,9 +123,9 @@ def _workload(one: StepView, other: StepView, is_other_drive: bool) -> Iterator[
         return
     # an unset key means the default, but a log may simply not have it
     says_all = not (ours.is_observed or theirs.is_observed)
-    keys = _WORKLOAD
+    keys = course.WORKLOAD
     if says_all:
-        keys = (*_REPLAY, *_WORKLOAD) if ours.is_replay else (*_WORKLOAD, *_MORE)
+        keys += course.REPLAY if ours.is_replay else course.MORE
     for key in keys:
         yield from _unequal(key, getattr(ours, key, None), getattr(theirs, key, None), says_all)
     if says_all and not ours.is_replay:
@@ -230,15 +238,17 @@ def _has_like_loads_before(one: StepView, other: StepView) -> bool:
     )
 
 
-def _loads_before(view: StepView) -> list[StepLoad]:
+def _loads_before(view: StepView) -> list[course.StepLoad]:
     return [load for load in view.course.loads if load.start_s < view.start_s - 1e-6]
 
 
 def _as_written(one: StepView, other: StepView) -> bool:
     """Whether as much had been written before both, if they write."""
-    here_gb, there_gb = one.written_before_gb, other.written_before_gb
-    most_gb = _WRITTEN_SHARE * max(here_gb, there_gb) + _WRITTEN_GB
-    return not one.step.writes or abs(here_gb - there_gb) <= most_gb
+    return not one.step.writes or _is_as_much(one.written_before_gb, other.written_before_gb)
+
+
+def _is_as_much(one_gb: float, other_gb: float) -> bool:
+    return abs(one_gb - other_gb) <= _WRITTEN_SHARE * max(one_gb, other_gb) + _WRITTEN_GB
 
 
 def _is_as_long_ago(one: StepView, other: StepView) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from heatsoak.ranges import Range
 from heatsoak.recording import grid
 from heatsoak.words import amount_text
 
@@ -20,6 +21,9 @@ MAD_TO_SIGMA = 1.4826
 
 #: How slowly the temperature of a drive may follow what warms it.
 TIME_CONSTANTS_S = np.geomspace(4.0, 1600.0, 11)
+
+#: A level that was held is supported by so many samples; so many standard errors are 95 %.
+HELD_SAMPLES, _ERRORS = 3, 1.96
 
 #: A sample of which nothing tells how long it took.
 _LEAST_S = 1e-6
@@ -76,6 +80,20 @@ class RateSeries:
         (moved,), (measured_s,) = self.amounts.between(spans_s)
         known = measured_s >= 0.5 * length_s
         return float(np.min(moved[known] / measured_s[known], initial=np.inf))
+
+    def level(self, start_s: float, end_s: float, mean: float) -> Range | None:
+        """Return a mean over some time with its error; None of fewer samples than show a level.
+
+        Neighbouring samples may be alike, of which many tell no more than few.
+        """
+        rates = self.between(start_s, end_s).values
+        if len(rates) < HELD_SAMPLES or not mean > 0:
+            return None
+        apart = rates - np.mean(rates)
+        power = max(float(apart @ apart), 1e-12)
+        alike = min(max(float(apart[1:] @ apart[:-1]) / power, 0.0), 0.95)
+        error = _ERRORS * float(np.sqrt(power * (1 + alike) / (1 - alike))) / len(rates)
+        return Range(mean - error, mean, mean + error, "this run")
 
     def text(self, rate: float) -> str:
         """Return a rate with its unit."""

@@ -2,25 +2,22 @@
 the place), and whether it held its speed, in windows from 2 s to the whole of it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from heatsoak import words
-from heatsoak.analysis import definitions
-from heatsoak.analysis.cause.case import FULL
+from heatsoak.analysis import definitions, reference
 from heatsoak.analysis.cause.evidence.counters import risen
-from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.falls.find import Stall
 from heatsoak.analysis.findings import Verdict
-from heatsoak.analysis.likeness import alike, cooled_otherwise
+from heatsoak.analysis.likeness import SEQUENTIAL, cooled_otherwise
 from heatsoak.analysis.series import Array, RateSeries, resampled, spans_of
-from heatsoak.analysis.view import OtherCooling, StepView
+from heatsoak.analysis.view import OtherCooling, StepView, temp_moves
+from heatsoak.ranges import Range
 from heatsoak.recording.columns import throttle_statuses
 
-#: Packet headers and acknowledgements take part of a link's capacity.
-NEAR_CEILING = (0.8, 1.02)
 #: A link is narrow if it carries less than this share of what the drive's own link could.
 NARROW = 0.95
 
@@ -40,7 +37,7 @@ def limited_by_link(view: StepView) -> str | None:
     if len(readings):
         ceiling = float(np.median(readings))
     level = float(np.median(series.values))
-    low, high = NEAR_CEILING
+    low, high = reference.NEAR_CEILING
     if ceiling >= NARROW * most or not low * ceiling <= level <= high * ceiling:
         return None
     carries = f"{words.rate_text(ceiling)} before protocol overhead"
@@ -50,88 +47,64 @@ def limited_by_link(view: StepView) -> str | None:
     )
 
 
-#: Sequential loads run at about the same speed in blocks of any usual size.
-_SEQUENTIAL = ("read", "write")
 #: The time at the end of the earlier load over which its temperature is taken.
 _LATE_S = 10.0
 
 
 @dataclass(frozen=True)
-class SlowStart:
-    """Why a step may have been slow from its start.
+class SlowFromStart:
+    """Why a step was slow from its start, or may have been.
 
     Attributes:
-        origin: the first of the loads directly before it whose throughput had fallen.
-        drop: the drop of that load that lasted to its end.
-        lost: the share of the same load's full speed that is missing from the start; None if that
-            is unknown.
-        is_held: whether the drive stayed as hot; None without temperatures.
-        is_counted: whether the drive counted throttling in the step.
+        verdict: ``thermal`` if heat is why, ``unknown`` if nothing tells what is.
+        lost_share: the share of its full speed that is missing; None if that is unknown.
     """
 
-    origin: StepView
-    drop: Drop
-    lost: float | None
-    is_held: bool | None
-    is_counted: bool
+    verdict: Verdict
+    lost_share: float | None
+    text: str
 
-    def verdict(self, cause: Verdict) -> Verdict | None:
-        """Return the step's verdict, given the `cause` of the drop that lasted.
-
-        None if nothing shows that it was slow, or if the earlier load used up a cache or spare
-        area: steps are run after such loads on purpose, to see what a drive does then.
-        """
-        if cause == "thermal":
-            if self.is_counted or (self.is_held and self.lost is not None):
-                return "thermal"
-            return "unknown" if self.is_held or self.lost is not None else None
-        return "unknown" if cause == "unknown" and self.lost is not None else None
-
-    def reason(self, cause: Verdict) -> str:
-        """Return the reason for the verdict as a sentence; `cause` is that of the earlier drop."""
-        by, fell = "heat" if cause == "thermal" else "something", words.share_text(self.drop.depth)
-        after = f"right after '{self.origin.step.name}', which {by} had slowed by {fell}"
-        if self.lost is None:
-            text = f"it started {after}"
-        else:
-            text = (
-                f"it ran {words.share_text(self.lost)} below its full speed from the start, {after}"
-            )
-        if self.is_held:
-            text += ", and stayed as hot"
-        if self.is_counted:
-            text += "; the drive counted throttling"
-        if self.verdict(cause) == "thermal":
-            return text
-        return f"{text}: a pause between them would tell"
+    @property
+    def lost_pct(self) -> float | None:
+        """The share in percent."""
+        return None if self.lost_share is None else 100 * self.lost_share
 
 
-def slow_start(view: StepView, others: list[StepView]) -> SlowStart | None:
-    """Return why a step may have been slow from its start; None if no load before it suggests that.
+def after_a_slow_load(
+    view: StepView, others: list[StepView], cause_of: Callable[[StepView], Verdict | None]
+) -> SlowFromStart | None:
+    """Return why a step was slow from its start, by a load directly before it that had fallen.
 
-    `others` are other steps of the drive: a faster one with the same load shows the loss.
+    None if nothing shows that it was, or if that load used up a cache or spare area: steps are run
+    after such loads on purpose. `others` are of the same recording: one with the same load shows
+    the loss. `cause_of` tells why another step lost speed that it did not regain.
     """
     origin = view.slowed_by
     drop = None if origin is None else origin.lasting_drop
-    if origin is None or drop is None:
+    if view.drops is None or origin is None or drop is None:
         return None
-    before = _full_speed(view, origin, others)
-    lost = None if before is None else 1 - view.level / before
-    if lost is not None and lost <= 1 - definitions.RECOVERED:
-        return None
-    return SlowStart(origin, drop, lost, _is_held(view, origin), bool(risen(view)))
-
-
-def _full_speed(view: StepView, origin: StepView, others: list[StepView]) -> float | None:
-    """The speed of the same load before it fell, or after a rest; None if there was none."""
-    unit = view.throughput.unit
-    known = [
-        other.level for other in others if other.slowed_by is None and alike(other.step, view.step)
-    ]
+    full = reference.full_speed(view, [one for one in others if one.slowed_by is None])
+    known = [] if full is None else [full.mid]
     rw = origin.step.rw
-    if rw in _SEQUENTIAL and rw == view.step.rw and origin.throughput.unit == unit:
+    is_same = rw == view.step.rw and origin.throughput.unit == view.throughput.unit
+    if is_same and rw in SEQUENTIAL and origin.level > 0:
         known.append(origin.level)
-    return max((level for level in known if level > 0), default=None)
+    lost = 1 - view.level / max(known) if known else None
+    cause, is_held, is_counted = cause_of(origin), _is_held(view, origin), bool(risen(view))
+    is_slow = lost is not None or (cause == "thermal" and (is_held or is_counted))
+    is_full = lost is not None and lost <= 1 - definitions.RECOVERED
+    if cause not in ("thermal", "unknown") or is_full or not is_slow:
+        return None
+    is_heat = cause == "thermal" and (is_counted or (is_held and lost is not None))
+    by = "heat" if cause == "thermal" else "something"
+    share = None if lost is None else words.share_text(lost)
+    text = f"it ran {share} below its full speed from the start, " if share else "it started "
+    text += f"right after '{origin.step.name}', which {by} had slowed by "
+    text += words.share_text(drop.depth)
+    text += ", and stayed as hot" if is_held else ""
+    text += "; the drive counted throttling" if is_counted else ""
+    text += "" if is_heat else ": a pause between them would tell"
+    return SlowFromStart("thermal" if is_heat else "unknown", lost, text)
 
 
 def _is_held(view: StepView, origin: StepView) -> bool | None:
@@ -145,24 +118,15 @@ def _is_held(view: StepView, origin: StepView) -> bool | None:
 
 def never_throttled(view: StepView, others: Sequence[StepView]) -> bool:
     """Whether it stayed too cool for that, or the drive's own status said so throughout."""
-    top_c, other = view.max_temp_c, view.hottest_beside(-math.inf, math.inf)
+    top_c = view.max_temp_c
     if (
         top_c is not None
         and top_c < definitions.MIN_THROTTLING_C
-        and (other is None or other[1] < definitions.USUALLY_THROTTLING_C)
-        and temperature_moves(view, others)
+        and view.at_its_limit(-math.inf, math.inf) is None
+        and temp_moves(view, *others)
     ):
         return True
     return bool(throttle_statuses(view.columns("throttle_"))) and not risen(view)
-
-
-def temperature_moves(view: StepView, others: Sequence[StepView]) -> bool:
-    """Whether the temperature of a step is one that moves, in it or in others of the recording.
-
-    A governor follows none that stands still.
-    """
-    values = [one.temp.values for one in (view, *others)]
-    return len(values[0]) > 0 and bool(np.ptp(np.concatenate(values)) >= definitions.MIN_RISE_K)
 
 
 def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None:
@@ -185,14 +149,14 @@ def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None
     if len(temps_c) == 0:
         return None
     coolest_c = float(np.min(temps_c))
-    speed_up = view.throughput.mean(0.0, 1.0) / max(view.level, 1e-9)
+    speed_up = reference.started_faster(view)
     if coolest_c >= definitions.MIN_THROTTLING_C and speed_up >= definitions.MUCH_FASTER:
         return (
             f"it was {words.number_text(speed_up, 2)} times as fast in its first second, at "
             f"{words.temp_text(temps_c[0])}{doubt}"
         )
     limit_c = definitions.USUALLY_THROTTLING_C
-    if coolest_c < limit_c or _is_full_speed(view, others, limit_c):
+    if coolest_c < limit_c or reference.is_shown(view, others, limit_c):
         return None
     return (
         f"it was at {words.temps_text(temps_c)} from its first second, as hot as drives throttle "
@@ -200,12 +164,17 @@ def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None
     )
 
 
-def begun_slow(view: StepView, others: Sequence[StepView]) -> str | None:
+def begun_slow(
+    view: StepView, others: Sequence[StepView], siblings: Sequence[StepView]
+) -> str | None:
     """Return why a step that held its speed may have been slow before; None if it was not.
 
     It began at full speed if it began cool, or warmed while it held that, or ran as fast as another
-    step that began cool, as its link or as such drives are rated.
+    step that began cool, as its link or as such drives are rated. What `siblings`, steps of other
+    recordings, held is told beside it.
     """
+    if (slow := reference.lost_from_start(view, others)) is not None:
+        return _below(view, *slow)
     temps_c = view.temp.values
     if len(temps_c) == 0:
         is_shown, why = False, "no temperature tells whether it was slow before"
@@ -216,87 +185,66 @@ def begun_slow(view: StepView, others: Sequence[StepView]) -> str | None:
         )
         hot = words.temp_text(temps_c[0])
         why = f"it was at {hot} from the start, and may have been slow before"
-    return None if is_shown or _is_full_speed(view, others, definitions.MIN_THROTTLING_C) else why
-
-
-def _is_full_speed(view: StepView, others: Sequence[StepView], cool_c: float) -> bool:
-    """Whether a step ran as fast as its link, its rating, or one of `others` that began cooler."""
-    if view.throughput.unit == "mb_s":
-        known, most = view.course.known, []
-        if view.course.link_ceiling_mb_s is not None:
-            most.append(NEAR_CEILING[0] * view.course.link_ceiling_mb_s[1])
-        if known is not None and known.kind == "model" and view.step.rw in _SEQUENTIAL:
-            drive = known.drive
-            most.append(FULL * (drive.read_mb_s if view.step.rw == "read" else drive.write_mb_s))
-        if any(view.level >= least for least in most):
-            return True
-    for other in others:
-        start_c = other.temp.at(0.0)
-        is_cool = start_c is not None and start_c < cool_c
-        if is_cool and alike(other.step, view.step) and view.level >= FULL * other.level:
-            return True
-    return False
-
-
-@dataclass(frozen=True)
-class FasterWhenCooled:
-    """The same load on the same drive ran faster with other cooling.
-
-    Attributes:
-        lost_share: the share of the other run's throughput that is missing here.
-        is_heat: whether the drive was cooler there; if not, a temperature is missing that tells.
-    """
-
-    lost_share: float
-    is_heat: bool
-    text: str
-
-
-#: A smaller difference between two runs may have many reasons.
-_MIN_COOLING_GAIN = 0.1
-
-
-def faster_when_cooled(view: StepView, siblings: Sequence[StepView]) -> FasterWhenCooled | None:
-    """Return the run with other cooling that was most faster; None if no run was.
-
-    One that shows heat counts more than one without the temperatures to show it.
-    """
-    runs = cooled_otherwise(view, siblings)
-    found = [one for other, cooling in runs if (one := _gain(view, other, cooling)) is not None]
-    return max(found, key=lambda one: (one.is_heat, one.lost_share), default=None)
-
-
-def _gain(view: StepView, other: StepView, cooling: OtherCooling) -> FasterWhenCooled | None:
-    """How much faster a like run was, if better cooling may be why."""
-    if cooling.is_better is False:
+    cool_c = definitions.MIN_THROTTLING_C
+    if is_shown or reference.is_shown(view, [*others, *siblings], cool_c):
         return None
-    if view.throughput.unit != other.throughput.unit or not (view.has_moved and other.has_moved):
+    if (slow := reference.lost_from_start(view, siblings)) is not None:
+        why += f"; in another recording it did {view.throughput.text(slow[1].mid)}"
+    return why
+
+
+def _below(view: StepView, lost: float, full: Range) -> str:
+    share, speed = words.share_text(lost), view.throughput.text(full.mid)
+    return f"it ran {share} below its full speed, {speed}, from the start"
+
+
+def slower_than_elsewhere(
+    view: StepView, others: Sequence[StepView], siblings: Sequence[StepView]
+) -> SlowFromStart | None:
+    """Return how much slower a step was from its start than elsewhere, where heat may be why.
+
+    `others` are of the same recording: those count that began cool. `siblings` are of other
+    recordings of the drive: those count that were cooled better, and first if the temperatures
+    show that.
+    """
+    found = [_when_cooled(view, *other) for other in cooled_otherwise(view, siblings)]
+    known = filter(None, [*found, _when_cool(view, others)])
+    return max(known, key=lambda one: (one.verdict == "thermal", one.lost_share), default=None)
+
+
+def _when_cool(view: StepView, others: Sequence[StepView]) -> SlowFromStart | None:
+    start_c = view.start_c
+    if start_c is not None and start_c < definitions.MIN_THROTTLING_C:
         return None
+    slow = reference.lost_from_start(view, filter(reference.began_cool, others))
+    if slow is None:
+        return None
+    hot = "" if start_c is None else f", at {words.temp_text(start_c)}"
+    return SlowFromStart("unknown", slow[0], f"{_below(view, *slow)}{hot}")
+
+
+def _when_cooled(view: StepView, other: StepView, cooling: OtherCooling) -> SlowFromStart | None:
     here_c, there_c = view.max_temp_c, other.max_temp_c
-    is_told = here_c is not None and there_c is not None
-    if here_c is not None and here_c < (
-        definitions.MIN_THROTTLING_C if there_c is None else there_c + definitions.HELD_WITHIN_K
-    ):
-        # it stayed too cool to throttle, or no hotter than there
+    least_c = definitions.MIN_THROTTLING_C
+    if there_c is not None:
+        least_c = there_c + definitions.HELD_WITHIN_K
+    # it may have stayed too cool to throttle, or have been no hotter than there
+    if cooling.is_better is False or (here_c is not None and here_c < least_c):
         return None
     common_s = min(view.duration_s, other.duration_s)
-    pairs = {"ran": [each.throughput.mean(0.0, common_s) for each in (view, other)]}
-    if view.drops or other.drops:
-        pairs["started"] = [view.level, other.level]
-    gains = [(there / here, verb) for verb, (here, there) in pairs.items() if here > 0]
-    times, verb = max(gains, default=(1.0, ""))
-    lost = 1 - 1 / max(times, 1.0)
-    if lost < _MIN_COOLING_GAIN:
+    ran = [one.throughput.mean(0.0, common_s) for one in (view, other)]
+    lost = max(1 - here / max(there, 1e-9) for here, there in (ran, (view.level, other.level)))
+    is_like = view.throughput.unit == other.throughput.unit and view.has_moved
+    if not is_like or lost < 1 - reference.FULL:
         return None
-    said = f"with {cooling.text} the same load {verb} {words.number_text(times, 2)} times as fast"
-    if here_c is not None and there_c is not None:
-        said += (
-            f", the drive at {words.temp_text(there_c)} at most: here it got "
-            f"{words.temp_text(here_c)} hot"
+    times = words.number_text(1 / (1 - lost), 2)
+    said = f"with {cooling.text} the same load ran {times} times as fast"
+    if here_c is None or there_c is None:
+        return SlowFromStart(
+            "unknown", lost, f"{said}, and no temperature shows whether heat is why"
         )
-    else:
-        said += ", and no temperature shows whether heat is why"
-    return FasterWhenCooled(lost, is_told, said)
+    temps = f"{words.temp_text(there_c)} at most: here it got {words.temp_text(here_c)} hot"
+    return SlowFromStart("thermal", lost, f"{said}, the drive at {temps}")
 
 
 #: Means are over at least this.

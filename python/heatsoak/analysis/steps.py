@@ -2,18 +2,20 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from heatsoak import words
-from heatsoak.analysis import definitions, findings, slow_steps
+from heatsoak.analysis import definitions, findings, reference, slow_steps
 from heatsoak.analysis.cause import Case, Judgement, weigh
 from heatsoak.analysis.cause.evidence.counters import risen
 from heatsoak.analysis.claims import Signs, claims_of
 from heatsoak.analysis.consistency import step_consistency
 from heatsoak.analysis.copies import always_waited
 from heatsoak.analysis.falls import Drop, joined
-from heatsoak.analysis.view import StepView
+from heatsoak.analysis.view import StepView, temp_moves
 
 #: Causes that lower throughput once, and not again later.
 _ONCE = ("write-cache", "spare-area")
@@ -39,7 +41,7 @@ def judged_drops(
     its own evidence names.
     """
     judged: list[tuple[Case, Judgement]] = []
-    for index, drop in enumerate(view.drops or []):
+    for index, drop in enumerate(map(partial(_from_full_speed, view, others), view.drops or [])):
         case = Case(drop, view, list(others), list(siblings), index)
         judgement = weigh(case)
         last, of_last = judged[-1] if judged else (case, judgement)
@@ -52,6 +54,14 @@ def judged_drops(
                 continue
         judged.append((case, judgement))
     return judged
+
+
+def _from_full_speed(view: StepView, others: Sequence[StepView], drop: Drop) -> Drop:
+    """A drop; where it began before its level was seen, from the full speed, if that is known."""
+    full = reference.full_speed(view, [view, *others]) if drop.from_start else None
+    if full is None or full.mid < reference.FULL * drop.before:
+        return drop
+    return replace(drop, before=max(full.mid, drop.before), from_start=False)
 
 
 def _of_both(first: Judgement, second: Judgement, whole: Judgement) -> Judgement | None:
@@ -111,7 +121,7 @@ def _excludes_heat(case: Case, judgement: Judgement) -> bool:
     is_unlikely = judgement.shares["thermal"] < _EXCLUDED
     if any(one.pair in _DENIED for one in judgement.findings) and is_unlikely:
         return True
-    if case.onset_c is None or not slow_steps.temperature_moves(case.view, case.others):
+    if case.onset_c is None or not temp_moves(case.view, *case.others):
         return False
     drop = case.drop
     fell_s = case.length_s if drop.oscillates else drop.fall_s
@@ -158,13 +168,16 @@ def step_findings(
     episodes = [episode_of(case, judgement) for case, judgement in judged]
     signs = _signs_of(view, others, siblings, judged, lasting_cause_of, dips)
     mean = view.throughput.mean(-math.inf, math.inf)
+    has_bytes = view.throughput.unit == "mb_s"
     return findings.StepFindings(
         step=view.step.name,
         workload=view.step.describe(),
         duration_s=view.duration_s,
-        mean_mb_s=mean if view.throughput.unit == "mb_s" and math.isfinite(mean) else None,
-        start_temp_c=view.temp.at(0.0),
+        mean_mb_s=mean if has_bytes and math.isfinite(mean) else None,
+        full_mb_s=reference.full_speed(view, [view, *others]) if has_bytes else None,
+        start_temp_c=view.start_c,
         max_temp_c=view.max_temp_c,
+        temp_sensor=view.main_sensor or None,
         still_warming_k=_still_warming_k(view),
         verdict=_verdict(view, judged, signs),
         claims=claims_of(view.step.name, episodes, signs),
@@ -178,7 +191,7 @@ def _judged_or_dips(
 ) -> tuple[list[tuple[Case, Judgement]], str | None]:
     """A step's drops with their causes, or what is said of them if they do not matter."""
     # the loss of one direction may be hidden in the sum
-    parts = view.by_direction() if view.drops == [] else [view]
+    parts = view.by_direction if view.drops == [] else [view]
     judged = [both for part in parts for both in judged_drops(part, others, siblings)]
     if judged and not matters([case for case, _ in judged]):
         return [], _dips([case for case, _ in judged])
@@ -200,37 +213,40 @@ def _signs_of(
     dips: str | None,
 ) -> Signs:
     """Look for what was seen beside drops, the more certain first: it excludes what follows."""
-    elsewhere = [*others, *siblings]
     bound = slow_steps.limited_by_link(view) if view.drops == [] and not judged else None
     waited = always_waited(view) if not judged else None
     slow = None
     if not (bound or waited):
-        slow = _slow_from_the_start(view, elsewhere, judged, lasting_cause_of)
-    found = None if bound or waited or slow else slow_steps.faster_when_cooled(view, siblings)
-    cooled = found if found and found.is_heat else None
-    is_heat = cooled or "thermal" in [judgement.cause for _, judgement in judged]
+        slow = slow_steps.after_a_slow_load(view, others, lasting_cause_of)
+        # what fell further afterwards is told by its falls
+        if slow and any(case.drop.depth > (slow.lost_share or 0.0) for case, _ in judged):
+            slow = None
+    found = None
+    if not (bound or waited or slow):
+        found = slow_steps.slower_than_elsewhere(view, others, siblings)
+    is_cooled = found is not None and found.verdict == "thermal"
+    is_heat = is_cooled or "thermal" in [judgement.cause for _, judgement in judged]
     counted = None if is_heat or slow else words.listed(risen(view)) or None
     uneven = hot = None
     if view.drops is not None and not (is_heat or counted or slow):
         uneven = _uneven(view, judged)
-    if not (bound or waited or slow or is_heat or counted):
+    if not (bound or waited or slow or is_heat or counted or (found and not judged)):
         fill = [] if view.preceded_by is None else [view.preceded_by]
-        hot = slow_steps.hot_from_the_start(view, [*fill, *elsewhere])
+        hot = slow_steps.hot_from_the_start(view, [*fill, *others, *siblings])
     # heat may be why, but no temperature tells
-    is_settled = cooled or judged or hot or uneven or counted or view.drops is None
+    is_settled = judged or hot or uneven or counted or view.drops is None
     # whoever waits is uneven too
     limit = (waited if uneven else None) or (None if uneven else bound)
     return Signs(
         limit=limit,
         slow=slow,
-        cooled=cooled,
-        untold=None if is_settled else found,
+        slower=None if is_settled and not is_cooled else found,
         counted=counted,
         uneven=None if waited else uneven,
         unjudged=_why_unknown(view),
         hot=hot,
         held=dips or waited,
-        begun=None if judged else slow_steps.begun_slow(view, elsewhere),
+        begun=None if judged else slow_steps.begun_slow(view, others, siblings),
         excludes_heat=slow_steps.never_throttled(view, others),
     )
 
@@ -244,12 +260,12 @@ def _verdict(
     if signs.limit:
         return "limited-by-host"
     if signs.slow:
-        return signs.slow[0]
-    if signs.cooled and (
-        not judged or signs.cooled.lost_share > _lost_share([case for case, _ in judged])
-    ):
-        return "thermal"
-    if view.drops is None or signs.uneven or signs.untold or (signs.hot and not judged):
+        return signs.slow.verdict
+    slower = signs.slower
+    if slower and slower.verdict == "thermal":
+        if not judged or (slower.lost_share or 0.0) > _lost_share([case for case, _ in judged]):
+            return "thermal"
+    elif slower or view.drops is None or signs.uneven or (signs.hot and not judged):
         return "unknown"
     return _costliest(judged)
 
@@ -278,7 +294,7 @@ def _uneven(view: StepView, judged: Sequence[tuple[Case, Judgement]]) -> str | N
     was held before and after a drop, and in one whose cause leaves a level.
     """
     told = [case.drop for case, _ in judged]
-    for part in (view, *view.by_direction()):
+    for part in (view, *view.by_direction):
         what = "it" if part.direction is None else f"its {part.direction}s"
         series = part.throughput
         spans_s = [(drop.begin_s, drop.end_s + series.sampling_s) for drop in told]
@@ -334,24 +350,6 @@ def _dips(cases: Sequence[Case]) -> str:
 def _costliest(judged: Sequence[tuple[Case, Judgement]]) -> findings.Verdict:
     """The cause of the drop that cost most."""
     return max(judged, key=lambda one: _lost(one[0]))[1].cause if judged else "steady"
-
-
-def _slow_from_the_start(
-    view: StepView,
-    others: list[StepView],
-    judged: list[tuple[Case, Judgement]],
-    lasting_cause_of: Callable[[StepView], findings.Verdict | None],
-) -> tuple[findings.Verdict, slow_steps.SlowStart, findings.Verdict] | None:
-    """Return the verdict on a step that was slow from its start, how slow, and what came first."""
-    slowed = None if view.drops is None else slow_steps.slow_start(view, others)
-    if slowed is None:
-        return None
-    deepest = max((case.drop.depth for case, _ in judged), default=0.0)
-    if judged and (slowed.lost is None or slowed.lost < deepest):
-        return None
-    cause = lasting_cause_of(slowed.origin)
-    verdict = None if cause is None else slowed.verdict(cause)
-    return None if verdict is None or cause is None else (verdict, slowed, cause)
 
 
 def _why_unknown(view: StepView) -> str | None:

@@ -227,6 +227,7 @@ def unloaded_of(view: StepView) -> findings.Unloaded:
         busy_pct=busy_pct,
         max_mb_s=max(rate.values.tolist(), default=None) if rate.unit == "mb_s" else None,
         max_temp_c=max_c,
+        temp_sensor=view.main_sensor or None,
         longest_burst_s=max((burst.length_s for burst in bursts), default=None),
         bursts_gb=sum(burst.moved_gb for burst in bursts),
         follows=None if found is None else found.what,

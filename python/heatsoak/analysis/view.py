@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
 
@@ -11,19 +11,14 @@ import numpy as np
 import polars as pl
 
 from heatsoak import protocol
-from heatsoak.analysis import falls
-from heatsoak.analysis.course import Course, course_of
+from heatsoak.analysis import definitions, falls
+from heatsoak.analysis.course import Course, course_of, load_of
 from heatsoak.analysis.findings import Verdict
 from heatsoak.analysis.sensors import sense
 from heatsoak.analysis.series import Array, RateSeries, directions, iops, throughput
-from heatsoak.recording import Recording
-from heatsoak.recording.columns import (
-    TEMPERATURES,
-    drive_temperatures,
-    is_of_drive,
-    judged,
-    limits_c,
-)
+from heatsoak.ranges import Range
+from heatsoak.recording import Recording, columns
+from heatsoak.recording.columns import TEMPERATURES, judged, limits_c
 from heatsoak.recording.grid import SensorTrack
 
 #: A direction that carries less than this share of the throughput is not judged on its own.
@@ -41,6 +36,7 @@ class StepView:
         partner: the other side of a copy, if that was recorded too.
         beside: the loads of other drives in one log, at the same time, and what these are called.
         preceded_by: the load or precondition right before this one, without a rest.
+        references: steps whose speeds a user gave as full speeds.
     """
 
     def __init__(
@@ -61,11 +57,13 @@ class StepView:
         self.partner: Partner | None = None
         self.beside: list[tuple[str, StepView]] = []
         self.preceded_by: StepView | None = None
+        self.references: Sequence[StepView] = ()
         self._samples: pl.DataFrame | None = samples
         self._again = again
         self._tracks: dict[str, SensorTrack] = {}
         self._columns: dict[str, Array] = {}
         self.throughput = throughput(samples, start_s)
+        self.load = load_of(step)
 
     @property
     def samples(self) -> pl.DataFrame:
@@ -107,6 +105,18 @@ class StepView:
         return self.throughput.mean(-math.inf, math.inf)
 
     @cached_property
+    def held_level(self) -> Range | None:
+        """The best level that it held before a drop, or throughout; None if it held none."""
+        series, found, since_s = self.throughput, [], 0.0
+        for drop in self.drops or []:
+            if drop.onset_s >= since_s and not drop.from_start:
+                found.append(series.level(since_s, drop.onset_s, drop.before))
+            since_s = drop.back_s if drop.recovered else math.inf
+        if not self.drops:
+            found.append(series.level(0.0, series.duration_s, self.level))
+        return max(filter(None, found), key=lambda level: level.mid, default=None)
+
+    @cached_property
     def lasting_drop(self) -> falls.Drop | None:
         """The last drop that lasted to the end of the step."""
         slack_s = max(_TO_THE_END_S, _TO_THE_END * self.throughput.sampling_s) if self.drops else 0
@@ -131,8 +141,9 @@ class StepView:
             before = before.preceded_by
         return found
 
+    @cached_property
     def by_direction(self) -> list["StepView"]:
-        """Return reads and writes as separate steps, if both ran and were logged separately.
+        """Reads and writes as separate steps, if both ran and were logged separately.
 
         The loss of one can be hidden by the other. A direction that carried little is left out.
         """
@@ -148,9 +159,14 @@ class StepView:
             if carried[name] >= _MIN_SHARE * sum(carried.values())
         ]
 
+    def in_direction(self, direction: str | None) -> "StepView | None":
+        """Return it, or the part of it that only reads or writes; None if that is not known."""
+        parts = [self, *self.by_direction] if self.direction is None else [self]
+        return next((one for one in parts if one.direction == direction), None)
+
     def _only(self, direction: str, series: RateSeries) -> "StepView":
         one = copy(self)
-        for name in ("_found", "drops", "iops"):
+        for name in ("_found", "drops", "iops", "level", "held_level", "lasting_drop"):
             one.__dict__.pop(name, None)
         one.direction = direction
         one.throughput = series
@@ -239,42 +255,61 @@ class StepView:
 
     @cached_property
     def temp(self) -> SensorTrack:
-        """The drive's own temperature: composite, or the hottest of its other sensors."""
-        return self.track(self._main_sensor)
+        """The drive's own temperature, by the sensor that stands for it."""
+        return self.track(self.main_sensor)
 
     @cached_property
-    def _main_sensor(self) -> str:
-        own = self.own_temps()
-        tops = {name: float(np.max(own[name].values, initial=-np.inf)) for name in own}
-        return max(drive_temperatures(own), key=lambda name: tops[name], default="")
+    def main_sensor(self) -> str:
+        """The column of the drive's own temperature; empty for none."""
+        tops_c = {n: float(np.max(t.values, initial=-np.inf)) for n, t in self.own_temps().items()}
+        return columns.drive_temperature(tops_c, self.course.drive.get("model"))
 
     def own_temps(self, *, trusted: bool = True) -> dict[str, SensorTrack]:
         """Return the drive's temperatures that can be trusted, or those that cannot, by column."""
         return {
             name: self.track(name)
-            for name in self.columns(TEMPERATURES)
-            if is_of_drive(name)
-            and (name.removeprefix(TEMPERATURES) not in self.course.distrusted) == trusted
+            for name in columns.own_temperatures(self.columns(TEMPERATURES))
+            if (name.removeprefix(TEMPERATURES) not in self.course.distrusted) == trusted
         }
 
-    def hottest_beside(self, start_s: float, end_s: float) -> tuple[str, float] | None:
-        """Return which of the drive's trusted sensors beside `temp` was hottest in some time, and
-        how hot, in C.
+    def at_its_limit(self, start_s: float, end_s: float) -> tuple[str, float] | None:
+        """Return which of the drive's trusted sensors beside `temp` was as hot in some time as
+        drives throttle at, and how hot, in C; the hottest, None for none.
 
         A controller or the flash may be far hotter than the composite, and slow the drive.
         """
-        tops = [
-            (float(np.max(values)), name.removeprefix(TEMPERATURES))
+        tops_c = {
+            name: float(np.max(track.between(start_s, end_s), initial=-np.inf))
             for name, track in self.own_temps().items()
-            if name != self._main_sensor and len(values := track.between(start_s, end_s))
-        ]
-        top_c, name = max(tops, default=(0.0, ""))
-        return (name, top_c) if tops else None
+            if name != self.main_sensor
+        }
+        model = self.course.drive.get("model")
+        found = ((columns.reported_c(name, c, model), c, name) for name, c in tops_c.items())
+        at_c, top_c, name = max(found, default=(-np.inf, 0.0, ""))
+        return (
+            (name.removeprefix(TEMPERATURES), top_c)
+            if at_c >= definitions.USUALLY_THROTTLING_C
+            else None
+        )
+
+    @cached_property
+    def start_c(self) -> float | None:
+        """The drive's temperature as its load began; None without one."""
+        return self.temp.at(0.0)
 
     @cached_property
     def max_temp_c(self) -> float | None:
         """The highest temperature of the drive; None without any."""
         return max(self.temp.values.tolist(), default=None)
+
+    def without_temperatures(self) -> "StepView":
+        """Return it as if no temperature of the drive had been logged."""
+        blind = copy(self)
+        for name in ("temp", "main_sensor", "max_temp_c"):
+            blind.__dict__.pop(name, None)
+        names = frozenset(name.removeprefix(TEMPERATURES) for name in self.columns(TEMPERATURES))
+        blind.course = replace(self.course, distrusted=names)
+        return blind
 
     def forget(self) -> None:
         """Free the samples, if they can be read again, and what is computed from them."""
@@ -282,7 +317,7 @@ class StepView:
             self._samples = None
         self._tracks.clear()
         self._columns.clear()
-        for name in ("iops", "_written_mb"):
+        for name in ("iops", "_written_mb", "by_direction"):
             self.__dict__.pop(name, None)
         self.throughput.__dict__.pop("amounts", None)
 
@@ -306,6 +341,15 @@ def drops_of(samples: pl.DataFrame) -> list[falls.Drop] | None:
     Times count from the start of the first interval that has rates.
     """
     return None if samples.is_empty() else falls.find_drops(throughput(samples, _start_s(samples)))
+
+
+def temp_moves(*views: StepView) -> bool:
+    """Return whether the temperature of the first moves, in it or in the others of its recording.
+
+    A governor follows none that stands still.
+    """
+    values = [one.temp.values for one in views]
+    return len(values[0]) > 0 and bool(np.ptp(np.concatenate(values)) >= definitions.MIN_RISE_K)
 
 
 class _Samples:

@@ -16,7 +16,7 @@ from heatsoak import recording
 from heatsoak.bench.interruptions import Interruptions, boot_now
 from heatsoak.errors import ToolError
 from heatsoak.protocol import Conditions, Observation, Protocol, Step
-from heatsoak.recording.columns import COMPOSITE, TEMPERATURES, drive_temperatures, types_of
+from heatsoak.recording.columns import COMPOSITE, TEMPERATURES, drive_temperature, types_of
 from heatsoak.recording.meta import Status
 from heatsoak.sensor import Poller, Sensor
 from heatsoak.sensor.poller import PAUSE_INTERVAL_S
@@ -80,7 +80,7 @@ class Latest:
         Temperatures that no drive can have are ignored.
         """
         values = {n: value for n, value in self.values().items() if is_possible_temp(value)}
-        return max((values[name] for name in drive_temperatures(values)), default=None)
+        return values.get(drive_temperature(values))
 
     def throughput_mb_s(self) -> float | None:
         """Return reads and writes together."""

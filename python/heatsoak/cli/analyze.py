@@ -29,9 +29,11 @@ def analyze_command(
     window_s: common.WindowOption = WINDOW_S,
     output_format: common.FormatOption = "text",
     evidence: common.EvidenceOption = False,
+    reference: common.ReferenceOption = None,
 ) -> int:
+    references = common.referred_to(reference)
     opened = read.open(paths, keeps_changed=True)
-    findings = analyze(opened.recordings, window_s)
+    findings = analyze(opened.recordings, window_s, references)
     common.show_findings(
         findings,
         opened.recordings,

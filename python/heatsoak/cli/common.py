@@ -110,6 +110,14 @@ WindowOption = Annotated[
         help="Compute consistency over the last TIME of each step: 400s.",
     ),
 ]
+ReferenceOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--reference",
+        metavar="RECORDING|FILE",
+        help="A recording or log of the drive whose speeds count as its full speeds.",
+    ),
+]
 RecordingsArgument = Annotated[
     list[Path],
     typer.Argument(
@@ -252,6 +260,13 @@ class ReadOptions(LogOptions):
                 opened.recordings, self.power, of_meter, shift_s=self.shift_s
             )
         return opened
+
+
+def referred_to(reference: Path | None) -> list[Recording]:
+    """Return what ``--reference`` names; raises UsageError for what is no recording or log."""
+    from heatsoak import importer  # takes a while to load
+
+    return [] if reference is None else importer.open_all([reference])
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,16 @@ _SUMS = ("duration_s", "duration_without_probes_s", "written_bytes")
 _DEMO_DRIVE = "samsung-950-pro-512"
 
 
+_ToOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TARGET",
+        help="The destination of a protocol that copies; --on is then the source.",
+        autocompletion=completion.targets,
+    ),
+]
+
+
 def _threshold(name: str) -> Any:
     return typer.Option(
         f"--{name.lower()}",
@@ -55,14 +65,7 @@ def run_command(
             autocompletion=completion.targets,
         ),
     ],
-    to: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TARGET",
-            help="The destination of a protocol that copies; --on is then the source.",
-            autocompletion=completion.targets,
-        ),
-    ] = None,
+    to: _ToOption = None,
     output: common.OutputOption = None,
     erase: Annotated[
         str | None,
@@ -90,7 +93,9 @@ def run_command(
     dry_run: common.DryRunOption = False,
     output_format: common.FormatOption = "text",
     evidence: common.EvidenceOption = False,
+    reference: common.ReferenceOption = None,
 ) -> int:
+    references = common.referred_to(reference)
     planned = partial(
         plan_session,
         parse_place(to or on),
@@ -110,7 +115,7 @@ def run_command(
     if resume and output is None:
         announce(f"resuming {directory}")
     recordings = session.record(directory, resume=resume)
-    findings = analyze(recordings)
+    findings = analyze(recordings, references=references)
     together = Path(os.path.commonpath([recording.path for recording in recordings]))
     common.show_findings(findings, recordings, output_format, evidence=evidence, paths=[together])
     return limits.exit_code(findings)

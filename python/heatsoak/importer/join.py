@@ -40,7 +40,7 @@ _KINDS = {"_mb_s": "MB/s", "iops": "IOPS", "_us": "latencies", "": "queue and lo
 #: What the logger saw of a step, as a share of what the benchmark counted.
 _MIN_SEEN, _MAX_SEEN = 0.5, 2.0
 #: What tells whose a log is.
-_NAMED = "name its file after it, as in nvme0-heat.csv, or choose one drive with --device"
+_NAMED = "choose one drive with --device, or name its file after it, as in nvme0-heat.csv"
 #: A step is seen by at least as many of the logger's samples.
 _MIN_SAMPLES = 3
 
@@ -66,12 +66,11 @@ def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
         raise nothing_to_shift(shift_s, "nothing here is laid beside another log")
     joined, apart = list(leaders), []
     aligned = [[alignment_of(leader, log, shift_s) for leader in leaders] for log in others]
-    for place in whose.placed(leaders, others, aligned):
-        log = place.log
+    for log, place in zip(others, whose.placed(leaders, others, aligned), strict=True):
         for index, (taken, alignment) in place.beside.items():
             joined[index] = _beside(joined[index], leaders[index], taken, alignment)
         for index, why in place.neighbours.items():
-            joined[index] = joined[index].with_remarks(Remark(why))
+            joined[index] = joined[index].with_remarks(Remark(f"{log.name} {why}"))
         if place.beside or place.neighbours:
             continue
         for obstacle, indices in place.obstacles.items():

@@ -69,7 +69,7 @@ def to_recording(
         drive=log.drive,
         tools={"heatsoak": heatsoak.__version__, **log.tools},
         load={"imported": {"format": log.format, "source": log.source, **_clock(log, began)}},
-        sensors=[*log.sensors, *_unstated_sensors(log, samples)],
+        sensors=[*log.sensors, *unstated_sensors(log, samples)],
         columns={name: dtype.__name__ for name, dtype in columns.items()},
         started_unix_s=began if log.clock == "utc" else None,
         duration_s=duration_s,
@@ -169,8 +169,8 @@ def _clock(log: Log, began: float | None) -> dict[str, str | bool]:
     return {"began_local": datetime.fromtimestamp(began, UTC).replace(tzinfo=None).isoformat()}
 
 
-def _unstated_sensors(log: Log, samples: pl.DataFrame) -> list[recording.SensorMeta]:
-    """Sensors whose intervals the log does not state: as often as its samples come."""
+def unstated_sensors(log: Log, samples: pl.DataFrame) -> list[recording.SensorMeta]:
+    """Return sensors whose intervals the log does not state: as often as its samples come."""
     stated = {column for sensor in log.sensors for column in sensor.columns}
     columns = [n for n in samples.columns if n.startswith("temp_c.") and n not in stated]
     if not columns:

@@ -17,9 +17,8 @@ from heatsoak import words
 from heatsoak.identity import DriveIdentity, Node, Sameness, node_in, serial_of
 from heatsoak.importer import frames
 from heatsoak.importer.log import Alignment, Log, Remark
-from heatsoak.importer.recordings import carried_by
-from heatsoak.recording import grid, schema_of
-from heatsoak.recording.columns import TEMPERATURES, Owner, column_of, is_of_drive
+from heatsoak.importer.recordings import carried_by, unstated_sensors
+from heatsoak.recording import columns, grid, schema_of
 
 #: Logs that are farther apart than this do not overlap.
 MARGIN_S = 120.0
@@ -27,8 +26,9 @@ MARGIN_S = 120.0
 APART = "they do not overlap in time"
 #: What is said where several drives may be meant.
 NAMELESS = "nothing tells which drive it is of"
-#: What is said of what is open where one drive was loaded.
+#: What is said of what is open where one drive was loaded, and how likely that is: a guess.
 _TAKEN = "taken for the same drive's, as nothing says whose it is"
+_PERHAPS = {"of_drive": 0.98}
 #: A drive's counters agree with its load to this; where they are so far off, they do not.
 _AGREES, _OFF = 0.05, 0.15
 #: How far the courses of two drives are apart. Where a load fell so far from an even one, it is
@@ -36,19 +36,19 @@ _AGREES, _OFF = 0.05, 0.15
 _OTHERWISE, _FELL, _NOT_FOLLOWED = 0.1, 0.04, 0.6
 #: A course consists of as many stretches at most, each of so many seconds at least.
 _STRETCHES, _STRETCH_S = 12, 20.0
-#: Less than this tells nothing.
-_LEAST_MB = 2000.0
+#: Less than this tells nothing. The coarsest counters count in 32 GiB, and stand still until then.
+_LEAST_MB, _COARSEST_MB = 2000.0, 70_000.0
 #: A member of an array moves a part of its load, of so many at most.
 _MEMBERS = 8
 #: SATA carries less.
 _SAS_MB_S = 2400.0
 #: Tools that tell an ATA or SCSI drive's temperature in a column of its own.
-_TELL_ATA, _OF_ATA = ("smartctl", "lm_sensors"), f"{TEMPERATURES}drive"
+_TELL_ATA, _OF_ATA = ("smartctl", "lm_sensors"), f"{columns.TEMPERATURES}drive"
 
 
 @dataclass
 class Placed:
-    """Where a log belongs beside leading logs, by their numbers.
+    """Where a log belongs beside leading logs, by the numbers of these.
 
     Attributes:
         beside: what of it is laid beside each, and how far apart they began.
@@ -56,7 +56,6 @@ class Placed:
         obstacles: beside which it may belong, by what keeps it apart.
     """
 
-    log: Log
     beside: dict[int, tuple[Log, Alignment]] = field(default_factory=dict)
     neighbours: dict[int, str] = field(default_factory=dict)
     obstacles: dict[str, list[int]] = field(default_factory=dict)
@@ -86,10 +85,9 @@ def placed(
         for identity, of_other in zip(told, whose, strict=True)
         if any(one.why == _TAKEN for one in of_other) and not _same(of_other)
     ]
-    are_rivals = _are_several(may_be)
     return [
-        _placed(log, of_other, how, drives, are_rivals)
-        for log, of_other, how in zip(others, whose, aligned, strict=True)
+        _placed(log, of, how, _are_several(may_be) or _may_be_several(of, drives, leaders, how))
+        for log, of, how in zip(others, whose, aligned, strict=True)
     ]
 
 
@@ -97,31 +95,58 @@ def _same(whose: Sequence[_Whose]) -> list[int]:
     return [number for number, one in enumerate(whose) if one.sameness == "same"]
 
 
+def _may_be_several(
+    whose: Sequence[_Whose],
+    drives: Sequence[DriveIdentity],
+    leaders: Sequence[Log],
+    aligned: Sequence[Alignment | str],
+) -> bool:
+    """Whether the loads that a log may be of are of several drives, or may well be.
+
+    Two logs of one kind of the same time are, where nothing says that they are of one drive.
+    """
+    spans = [
+        (drive, leader.format, -how.shift_s, leader.end_s - how.shift_s)
+        for one, drive, leader, how in zip(whose, drives, leaders, aligned, strict=True)
+        if one.sameness == "open" and isinstance(how, Alignment)
+    ]
+    return any(
+        (sameness := one[0].compared(other[0])) == "another"
+        or (sameness == "open" and one[1] == other[1] and one[2] < other[3] and other[2] < one[3])
+        for one, other in combinations(spans, 2)
+    )
+
+
 def _placed(
     log: Log,
     whose: Sequence[_Whose],
     aligned: Sequence[Alignment | str],
-    drives: Sequence[DriveIdentity],
-    are_rivals: bool,
+    are_several: bool,
 ) -> Placed:
-    found, of_host, same = Placed(log), _of_host(log), _same(whose)
-    may_be = [number for number, one in enumerate(whose) if one.sameness == "open"]
-    is_open = not same and (are_rivals or _are_several([drives[number] for number in may_be]))
-    name = log.name
+    found, of_others, same = Placed(), _of_others(log), _same(whose)
     for number, (one, alignment) in enumerate(zip(whose, aligned, strict=True)):
+        kept: Log | None = log
+        is_open = one.sameness == "open" and tells_of_drive(log)
         if one.sameness == "another":
             if alignment != APART and not same:
-                found.neighbours[number] = f"{name} is of another drive ({one.why}): {_told(log)}"
-            if isinstance(alignment, Alignment) and of_host is not None:
-                found.beside[number] = of_host, alignment
-        elif isinstance(alignment, str):
-            found.obstacles.setdefault(alignment, []).append(number)
-        elif tells_of_drive(log) and is_open:
-            found.obstacles.setdefault(NAMELESS, []).append(number)
-        elif not tells_of_drive(log) or number in same or not same:
-            how = f"{alignment.how}{f', {one.why}' if one.why else ''}"
-            found.beside[number] = log, replace(alignment, how=how)
+                found.neighbours[number] = f"is of another drive ({one.why}): {_told(log)}"
+            kept = of_others
+        elif isinstance(alignment, str) or (is_open and not same and are_several):
+            obstacle = alignment if isinstance(alignment, str) else NAMELESS
+            found.obstacles.setdefault(obstacle, []).append(number)
+            continue
+        elif is_open:
+            kept = None if same else _perhaps(log)
+        if kept is not None and isinstance(alignment, Alignment):
+            why = f", {one.why}" if one.why and kept is not of_others else ""
+            found.beside[number] = kept, replace(alignment, how=f"{alignment.how}{why}")
     return found
+
+
+def _perhaps(log: Log) -> Log:
+    """The log, whose sensors are likely the loaded drive's."""
+    sensors = (*log.sensors, *unstated_sensors(log, log.samples))
+    return replace(log, sensors=tuple(one.model_copy(update=_PERHAPS) for one in sensors))
 
 
 def _identities(logs: Sequence[Log]) -> list[DriveIdentity]:
@@ -152,17 +177,19 @@ def _are_several(drives: Sequence[DriveIdentity]) -> bool:
 
 def tells_of_drive(log: Log) -> bool:
     """Whether it has what a drive tells of its own heat."""
-    own = [name for name in log.samples.columns if name.startswith((TEMPERATURES, "throttle_"))]
-    return log.has_values(*(name for name in own if is_of_drive(name)))
+    known = log.samples.columns
+    return log.has_values(*columns.own_temperatures(known), *columns.throttle_columns(known))
 
 
-def _of_host(log: Log) -> Log | None:
-    """What it has of the machine, which all of its drives share; None if that is nothing."""
+def _of_others(log: Log) -> Log | None:
+    """What another drive's log has of the machine, and its own temperatures as a neighbour's; None
+    if that is nothing."""
+    of = f"{columns.NEIGHBOUR} {log.label or Path(log.source).stem} "
+    own = columns.own_temperatures(log.samples.columns)
     kept = [
-        name
+        pl.col(name).alias(name.replace(columns.TEMPERATURES, of)) if name in own else pl.col(name)
         for name in log.samples.columns
-        if column_of(name).owner is Owner.HOST
-        or (name.startswith(TEMPERATURES) and not is_of_drive(name))
+        if columns.column_of(name).owner in (columns.Owner.HOST, columns.Owner.SENSOR)
     ]
     if not kept:
         return None
@@ -171,8 +198,7 @@ def _of_host(log: Log) -> Log | None:
 
 def _told(log: Log) -> str:
     """What is said of a neighbour: how warm it was."""
-    temps = [name for name in log.samples.columns if name.startswith(TEMPERATURES)]
-    values = log.samples.select(name for name in temps if is_of_drive(name)).to_numpy()
+    values = log.samples.select(columns.own_temperatures(log.samples.columns)).to_numpy()
     if not np.isfinite(values).any():
         return "a neighbour, and no evidence"
     ends = float(np.nanmin(values)), float(np.nanmax(values))
@@ -299,6 +325,8 @@ def _by_bytes(leader: Log, drive: DriveIdentity, log: Log, shift_s: float) -> _W
     by_count = f"by its counters it moved {words.size_text(1e6 * moved)} meanwhile"
     beside = f"and the load {words.size_text(1e6 * loaded)}"
     if moved < _AGREES * loaded / _MEMBERS:
+        if moved == 0 and loaded < _COARSEST_MB:
+            return taken
         return _Whose("another", f"{by_count}, {beside}")
     share = moved / loaded
     slack = len(own_mb) * step_mb / moved
@@ -328,18 +356,18 @@ def _amounts(
     In MB, of the directions that both tell, with what the counters count in; None if there are no
     such directions, or too few readings.
     """
-    columns = [
+    names = [
         name
         for name in frames.ways_of("bw_mb_s")
         if leader.has_values(name) and log.has_values(name)
     ]
-    if not columns:
+    if not names:
         return None
     series = []
     for one, by_s in ((leader, 0.0), (log, shift_s)):
-        seen = one.samples.filter(pl.any_horizontal(pl.col(columns).is_not_null()))
+        seen = one.samples.filter(pl.any_horizontal(pl.col(names).is_not_null()))
         begins_s, ends_s = (times_s + by_s for times_s in grid.spans_s(seen))
-        series.append((begins_s, ends_s, frames.moved(seen.select("t_s", *columns))))
+        series.append((begins_s, ends_s, frames.moved(seen.select("t_s", *names))))
     first_s = max(begins_s[0] for begins_s, _, _ in series)
     last_s = min(ends_s[-1] for _, ends_s, _ in series)
     begins_s, ends_s, rates = series[1]

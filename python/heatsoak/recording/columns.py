@@ -17,11 +17,14 @@ trained now.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 
 from heatsoak.units import is_possible_temp
+
+if TYPE_CHECKING:
+    from heatsoak.catalog.families import ControllerFamily
 
 
 class Average(StrEnum):
@@ -307,7 +310,9 @@ _LIMITS = ("warning", "critical", "tmt1", "tmt2")
 COMPOSITE = "temp_c.composite"
 #: Prefixes of the names of the room's sensors, and of those of the rest of the host.
 _SURROUNDINGS = ("ambient", "chamber")
-_HOST = ("cpu", "gpu", "case", *_SURROUNDINGS)
+_HOST = ("cpu", "gpu", "case", "neighbour", *_SURROUNDINGS)
+#: How the columns of other drives' temperatures begin.
+NEIGHBOUR = "temp_c.neighbour"
 
 
 def column_of(name: str) -> Column:
@@ -401,10 +406,40 @@ def limits_c(sensors: Iterable[_Sensor]) -> dict[str, float]:
     return found
 
 
-def drive_temperatures(columns: Iterable[str]) -> list[str]:
-    """Return those of `columns` that are the drive's own temperature.
+def own_temperatures(columns: Iterable[str]) -> list[str]:
+    """Return those of `columns` that are temperatures of the drive."""
+    return [name for name in columns if name.startswith(TEMPERATURES) and is_of_drive(name)]
 
-    Only the composite if there is one, else all sensors of the drive, of which the hottest counts.
+
+def drive_temperature(tops_c: Mapping[str, float], model: str | None = None) -> str:
+    """Return which of the drive's temperatures stands for it; empty for none.
+
+    Its composite; else the sensor that this is by the rule of the model's controller family, or the
+    hottest. `tops_c` has the highest reading of each column that can be trusted, in C.
     """
-    own = [name for name in columns if name.startswith(TEMPERATURES) and is_of_drive(name)]
-    return [COMPOSITE] if COMPOSITE in own else own
+    own = own_temperatures(tops_c)
+    if COMPOSITE in own or len(own) < 2:
+        return COMPOSITE if COMPOSITE in own else "".join(own)
+    family = _family_of(model)
+    composite = () if family is None else family.composite
+
+    def rank(column: str) -> tuple[bool, float, str]:
+        name = column.removeprefix(TEMPERATURES)
+        return name in composite, reported_c(column, tops_c[column], model), column
+
+    return max(own, key=rank)
+
+
+def reported_c(column: str, read_c: float, model: str | None) -> float:
+    """Return what the composite usually is while a sensor reads this, in drives of the model's
+    controller family; the reading itself where that is not known."""
+    family = _family_of(model)
+    return read_c - (family.above_k.get(column.removeprefix(TEMPERATURES), 0.0) if family else 0.0)
+
+
+def _family_of(model: str | None) -> "ControllerFamily | None":
+    if not model:
+        return None
+    from heatsoak.catalog.families import family_of  # few recordings are held against the catalog
+
+    return family_of(model)

@@ -140,6 +140,8 @@ class SensorMeta(_Finite):
         interval_s: polling interval under load.
         idle_interval_s: polling interval in pauses, where polling would keep a drive from cooling.
         thresholds: limits that the device itself states, read once.
+        of_drive: how likely what it tells of a drive is of this one; of a log that another tool
+            took beside the load's, nothing may say whose it is.
     """
 
     name: str
@@ -148,6 +150,7 @@ class SensorMeta(_Finite):
     interval_s: float
     idle_interval_s: float | None = None
     thresholds: dict[str, float] = {}
+    of_drive: float = Field(default=1.0, ge=0.0, le=1.0)
     details: Annotated[dict[str, Any], _holding(_SensorDetails)] = {}
 
 

@@ -223,7 +223,7 @@ def measure(recording: Recording, findings: analysis.RecordingFindings) -> Measu
     samples = recording.samples().sort("t_s")
     # each on its own: one that does not explain throttling may well be modelled
     trusts = sense(recording).trusts
-    sensor = _sensor(samples, trusts, name)
+    sensor = _sensor(samples, trusts, name, recording.meta.drive.get("model"))
     edges = _edges(samples, name)
     room_c, neighbours_c = _room(samples, edges), _neighbours(samples, edges)
     rates = rates_of(samples, edges)
@@ -291,20 +291,20 @@ def _trust_in(sensor: str, trusts: list[analysis.SensorTrust]) -> analysis.Senso
     return next((one for one in trusts if one.name == name), None)
 
 
-def _sensor(samples: pl.DataFrame, trusts: list[analysis.SensorTrust], name: str) -> str:
-    """The drive's temperature that is fitted: the composite, or the one that moved most."""
+def _sensor(
+    samples: pl.DataFrame, trusts: list[analysis.SensorTrust], name: str, model: str | None
+) -> str:
+    """The drive's own temperature, of those that moved."""
     known = [
         column
-        for column in samples.columns
-        if column.startswith(columns.TEMPERATURES)
-        and columns.is_of_drive(column)
-        and samples[column].drop_nulls().drop_nans().len() >= _LEAST_READINGS
+        for column in columns.own_temperatures(samples.columns)
+        if samples[column].drop_nulls().drop_nans().len() >= _LEAST_READINGS
     ]
     if not known:
         raise UsageError(
             f"{name}: has no temperatures of the drive, which a fit needs: record or join some"
         )
-    usable, why = [], ""
+    tops_c, why = {}, ""
     for column in known:
         trust = _trust_in(column, trusts)
         readings = samples[column].drop_nulls().drop_nans()
@@ -316,12 +316,10 @@ def _sensor(samples: pl.DataFrame, trusts: list[analysis.SensorTrust], name: str
         elif trust is not None and trust.trust == "poor":
             why = f"'{trust.name}': {trust.why}"
         else:
-            usable.append(column)
-    if not usable:
+            tops_c[column] = float(readings.max())  # type: ignore[arg-type]
+    if not tops_c:
         raise UsageError(f"{name}: has no temperature that can be used for a fit: {why}")
-    preferred = columns.drive_temperatures(usable)
-    spans = {c: float(np.ptp(samples[c].drop_nulls().drop_nans().to_numpy())) for c in preferred}
-    return max(spans, key=lambda column: (spans[column], column))
+    return columns.drive_temperature(tops_c, model)
 
 
 def _on_grid(samples: pl.DataFrame, column: str, edges: Array) -> Array:
@@ -565,16 +563,11 @@ def is_heat(episode: analysis.Episode) -> bool:
 
 
 def _fastest(steps: list[analysis.StepFindings]) -> dict[str, float]:
-    """The fastest that each workload, or one without its rate limit, ever ran."""
-    found: dict[str, float] = {}
-    for step in steps:
-        before = [e.before_mb_s for e in step.episodes if e.before_mb_s is not None]
-        speed = max([*before, step.mean_mb_s or 0.0])
-        found[step.workload] = max(found.get(step.workload, 0.0), speed)
+    """The full speed of each workload, or of the same without its rate limit."""
+    full = [(step.workload, step.full_mb_s.mid if step.full_mb_s else 0.0) for step in steps]
     # a load of a fixed rate is the same one, as far as heat goes
     return {
-        name: max(speed for other, speed in found.items() if other.split(",")[0] in name)
-        for name in found
+        name: max(speed for other, speed in full if other.split(",")[0] in name) for name, _ in full
     }
 
 

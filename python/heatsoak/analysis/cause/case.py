@@ -1,7 +1,6 @@
 """A drop with everything that may be evidence of its cause."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,8 +10,6 @@ from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.likeness import alike
 from heatsoak.analysis.view import StepView
 
-#: A start this close to the level before counts as full speed.
-FULL = 0.9
 #: A rate of which four fifths stay within this share of the median for so long is held.
 EVEN, _MIN_EVEN_S, _MIN_EVEN_SAMPLES = 0.2, 20.0, 10
 #: A fall as fast comes at once: with a sample a second, a switch shows over two or three.
@@ -59,6 +56,11 @@ class Case:
     others: list[StepView] = field(default_factory=list)
     siblings: list[StepView] = field(default_factory=list)
     index: int = 0
+
+    def without_temperatures(self) -> "Case":
+        """Return what would be known if the recording had none of the drive's temperatures."""
+        view, *others = (one.without_temperatures() for one in (self.view, *self.others))
+        return replace(self, view=view, others=others)
 
     @property
     def is_nested(self) -> bool:
@@ -124,8 +126,7 @@ class Case:
         if self.onset_c is None or self.onset_c >= definitions.USUALLY_THROTTLING_C:
             return None
         onset_s = self.drop.onset_s
-        found = self.view.hottest_beside(onset_s - _AROUND_ONSET_S, onset_s + _AROUND_ONSET_S)
-        return found if found is not None and found[1] >= definitions.USUALLY_THROTTLING_C else None
+        return self.view.at_its_limit(onset_s - _AROUND_ONSET_S, onset_s + _AROUND_ONSET_S)
 
     @cached_property
     def late_c(self) -> float | None:
@@ -166,24 +167,3 @@ class Case:
             for other in self.others
             if other.start_s > self.view.start_s and alike(other.step, self.view.step)
         ]
-
-
-def is_at_full_speed(view: StepView, views: Iterable[StepView]) -> bool:
-    """Return whether neither its first second nor a step with the same load was clearly faster.
-
-    A step that starts hot may be throttled from its first sample on, and then never falls.
-    """
-    if definitions.MUCH_FASTER * view.level < view.throughput.mean(0.0, 1.0):
-        return False
-    return not any(
-        FULL * other.level > view.level and alike(other.step, view.step)
-        for other in views
-        if other is not view
-    )
-
-
-def moving_c(view: StepView, at_s: float) -> float | None:
-    """Return a step's temperature at a time; None without one, or if it stands still throughout."""
-    values = view.temp.values
-    moves = len(values) > 0 and float(np.ptp(values)) >= definitions.MIN_RISE_K
-    return view.temp.at(at_s) if moves else None

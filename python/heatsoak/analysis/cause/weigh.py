@@ -11,10 +11,11 @@ from typing import get_args
 
 import numpy as np
 
-from heatsoak.analysis.cause.case import Case, Finding, moving_c
+from heatsoak.analysis.cause.case import Case, Finding
 from heatsoak.analysis.cause.evidence import observe
 from heatsoak.analysis.findings import Cause, Verdict
 from heatsoak.analysis.series import Array
+from heatsoak.analysis.view import temp_moves
 from heatsoak.words import listed
 
 #: The causes that can be named, in the table's order.
@@ -202,10 +203,10 @@ def weigh(case: Case) -> Judgement:
     rules = table()
     # a list, so that sums come out the same in every process
     seen = [finding.pair for finding in findings]
-    shares = rules.shares(seen)
+    shares = _shares(case, seen, rules)
     shows_heat = rules.can_name("thermal", seen, as_probable=True)
     first, second = sorted(CAUSES, key=lambda cause: -shares[cause])[:2]
-    is_sure = shares["thermal"] >= SURE_SHARE and moving_c(case.view, case.drop.onset_s) is not None
+    is_sure = shares["thermal"] >= SURE_SHARE and temp_moves(case.view)
     if getattr(case.view.step, "watched", False):
         is_sure = is_sure and _TOGETHER.isdisjoint(seen)
     if shares[first] >= MIN_SHARE_NAMED and rules.can_name(first, seen, as_probable=is_sure):
@@ -221,6 +222,16 @@ def weigh(case: Case) -> Judgement:
         evidence.append(f"open: {missing}: the same step with other cooling would tell as well")
     evidence.append(f"open: {_probe(case, first, second, rules)}")
     return Judgement("unknown", 0.0, evidence, shares, findings, shows_heat)
+
+
+def _shares(case: Case, seen: Sequence[Seen], rules: WeightTable) -> dict[str, float]:
+    """The probability of each cause, whosever the temperatures are."""
+    known, read = rules.shares(seen), case.view.main_sensor
+    own = (one.of_drive for one in case.view.course.sensors if read in one.columns)
+    if (of_drive := min(own, default=1.0)) == 1:
+        return known
+    blind = rules.shares([finding.pair for finding in observe(case.without_temperatures())])
+    return {cause: of_drive * known[cause] + (1 - of_drive) * blind[cause] for cause in known}
 
 
 def _sentences(

@@ -10,7 +10,7 @@ window may be off.
 
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 
 import numpy as np
@@ -255,7 +255,7 @@ def _of_step(
     if step.ends_with_its_data:
         yield "duration_s", Measure(view.duration_s)
     if len(view.temp.values):
-        yield "temp_start_c", Measure(view.temp.at(0.0))
+        yield "temp_start_c", Measure(view.start_c)
         yield "temp_max_c", Measure(view.max_temp_c)
     watts = _weighted_mean(view, view.column("power_w"), None, seeds)
     if watts is not None:
@@ -266,7 +266,8 @@ def _of_step(
             moved = _mean(rates["mb_s"], noises["mb_s"], 0.0, end_s, next(seeds))
             yield "efficiency_mb_per_j", _ratio(moved, watts)
     for unit, series in rates.items():
-        yield from _levels(fell, series, noises[unit], next(seeds))
+        is_own = series is view.throughput
+        yield from _levels(fell, series, noises[unit], next(seeds), is_own=is_own)
 
 
 def _of_replay(view: StepView, mean: Measure) -> Iterator[tuple[str, Measure]]:
@@ -332,14 +333,23 @@ def _weighted_mean(
 
 
 def _levels(
-    fell: Sequence[findings.Episode], series: RateSeries, noise: RateNoise, rng: np.random.Generator
+    fell: Sequence[findings.Episode],
+    series: RateSeries,
+    noise: RateNoise,
+    rng: np.random.Generator,
+    *,
+    is_own: bool,
 ) -> Iterator[tuple[str, Measure]]:
-    """The rate until throughput first falls, and the one that the deepest fall ends at."""
+    """The rate until throughput first falls, and the one that the deepest fall ends at.
+
+    Where the series `is_own` of the falls, it is the level that they have.
+    """
     if not fell:
         return
-    onset_s = min(episode.onset_s for episode in fell)
-    if onset_s > 0:
-        yield f"before_{series.unit}", _mean(series, noise, 0.0, onset_s, rng)
+    first = min(fell, key=attrgetter("onset_s"))
+    if first.onset_s > 0:
+        until = _mean(series, noise, 0.0, first.onset_s, rng)
+        yield f"before_{series.unit}", replace(until, value=first.rates[0]) if is_own else until
     deepest = max(fell, key=attrgetter("depth_pct"))
     low_s = max(deepest.onset_s, deepest.end_s - LAST_S)
     yield f"low_{series.unit}", _mean(series, noise, low_s, deepest.end_s, rng)

@@ -307,7 +307,7 @@ def _rests(run: GroupedRun, step: str) -> bool | None:
         if index > 0 and protocol.steps[index - 1].loads:
             return True
     view = run.views[step]
-    columns = [n for n in view.columns("temp_c.") if view.track(n).at(0.0) == view.temp.at(0.0)]
+    columns = [n for n in view.columns("temp_c.") if view.track(n).at(0.0) == view.start_c]
     if not columns:
         return None
     samples = run.opened.samples

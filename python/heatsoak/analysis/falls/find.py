@@ -11,7 +11,7 @@ from heatsoak.analysis import definitions
 from heatsoak.analysis.falls import measure
 from heatsoak.analysis.falls.curve import STANDSTILL, Bins, Piece, binned, drawn, unit_of
 from heatsoak.analysis.falls.swings import Swing, curve_of, swings_of
-from heatsoak.analysis.series import Array, RateSeries, spans_of, tidied
+from heatsoak.analysis.series import HELD_SAMPLES, Array, RateSeries, spans_of, tidied
 
 #: Too little to tell a level from its noise.
 _MIN_SAMPLES, MIN_S = 12, 4.0
@@ -101,7 +101,7 @@ class _Walk:
     def __init__(self, series: RateSeries, bins: Bins) -> None:
         self._series, self._bins = series, bins
         # what fewer samples held at first is a slow start or a burst
-        self._begin, self._held = 0, max(bins.count(measure.HELD_SAMPLES * series.sampling_s), 2)
+        self._begin, self._held = 0, max(bins.count(HELD_SAMPLES * series.sampling_s), 2)
         chain, self._seen = curve_of(bins)
         self._swings = swings_of(bins, chain, self._seen)
         self._usual = self._usual_swing()

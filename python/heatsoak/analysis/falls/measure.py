@@ -8,7 +8,7 @@ begins lie together.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -18,11 +18,9 @@ from heatsoak._core import hampel
 from heatsoak.analysis import definitions
 from heatsoak.analysis.falls.curve import BRIEF_S, STANDSTILL, Bins, CurveNoise, Piece
 from heatsoak.analysis.falls.swings import Swing
-from heatsoak.analysis.series import Array, RateSeries, resampled
+from heatsoak.analysis.series import HELD_SAMPLES, Array, RateSeries, resampled
 
 Shape = Literal["step", "slide", "cycle"]
-#: A level that was held is supported by so many samples.
-HELD_SAMPLES = 3
 #: What is back within so long was a stall, and no fall.
 STALL_S = 4.0
 #: A fall that starts with the step is measured from the mean of at least its first second.
@@ -116,11 +114,10 @@ def joined(first: Drop, second: Drop) -> Drop:
     first_s = last.end_s - first.onset_s - second_s
     during = (first_s * first.during + second_s * second.during) / (first_s + second_s)
     both_slide = first.shape == second.shape == "slide"
-    return Drop(
-        onset_s=first.onset_s,
+    return replace(
+        first,
         end_s=last.end_s,
         back_s=last.back_s,
-        before=first.before,
         during=during,
         lowest=min(first.lowest, second.lowest),
         last=last.last,
@@ -130,8 +127,6 @@ def joined(first: Drop, second: Drop) -> Drop:
         duty=cycle.duty,
         shape="cycle" if cycle.oscillates else "slide" if both_slide else "step",
         fall_s=fall_s,
-        bend_s=first.bend_s,
-        from_start=first.from_start,
     )
 
 

@@ -49,7 +49,6 @@ _CODES = {
 #: Values that drives and boards report whatever their temperature is.
 _PLACEHOLDERS = {
     39.85: "313 K is a placeholder that some drives report",
-    40.0: "313 K is a placeholder that some drives report",
     0.0: "0 C is reported if nothing was measured",
     273.15: "273.15 is 0 C in kelvins, which is reported if nothing was measured",
     **{code: f"that is {what}" for code, what in _CODES.items()},

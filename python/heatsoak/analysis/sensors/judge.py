@@ -11,20 +11,8 @@ import polars as pl
 
 from heatsoak import words
 from heatsoak.analysis.findings import SensorTrust
-from heatsoak.analysis.sensors.flaws import (
-    OF_DRIVES,
-    OF_HOSTS,
-    Flaw,
-    is_code,
-    lag_s,
-    renewed_s,
-    step_c,
-)
-from heatsoak.analysis.sensors.readings import (
-    TemperatureReadings,
-    ThermalLog,
-    read_log,
-)
+from heatsoak.analysis.sensors import flaws
+from heatsoak.analysis.sensors.readings import TemperatureReadings, ThermalLog, read_log
 from heatsoak.identity import numbered
 from heatsoak.recording import Recording
 
@@ -75,7 +63,7 @@ class ReadingAtOnset:
 def trust_from_onsets(trust: SensorTrust, sightings: list[ReadingAtOnset]) -> SensorTrust:
     """Return `trust`, updated with what the onsets of throttling say about a temperature."""
     seen = [sighting for sighting in sightings if sighting.onset_s is not None]
-    if not seen:
+    if not seen or trust.trust == "poor":
         return trust
     readings_c, across, where = _widest(seen)
     spread_k = max(readings_c) - min(readings_c)
@@ -209,15 +197,10 @@ def judge_sensors_together(
         here = [onset for onset in began if onset.recording == index]
         for readings in one.log.readings:
             if not readings.is_of_host and readings.name not in one.distrusted:
-                clean = readings.only(~is_code(readings))
+                clean = readings.only(~flaws.is_code(readings))
                 sightings[drives[index], readings.name] += _sightings(one, clean, here)
     return [
-        [
-            trust
-            if trust.trust == "poor"
-            else trust_from_onsets(trust, sightings[drive, trust.name])
-            for trust in one.trusts
-        ]
+        [trust_from_onsets(trust, sightings[drive, trust.name]) for trust in one.trusts]
         for one, drive in zip(sensed, drives, strict=True)
     ]
 
@@ -236,25 +219,25 @@ def judge_log(log: ThermalLog) -> list[SensorTrust]:
 
 
 def _judge_readings(readings: TemperatureReadings, log: ThermalLog) -> SensorTrust:
-    flaws: list[Flaw] = []
-    for check in OF_HOSTS if readings.is_of_host else OF_DRIVES:
+    found: list[flaws.Flaw] = []
+    for check in flaws.OF_HOSTS if readings.is_of_host else flaws.OF_DRIVES:
         flaw = check(readings, log)
         if flaw is not None:
             if flaw.is_fatal:
                 return SensorTrust(name=readings.name, trust="poor", why=flaw.text)
-            flaws.append(flaw)
-            readings = readings.only(~is_code(readings))
+            found.append(flaw)
+            readings = readings.only(~flaws.is_code(readings))
     low, high = float(np.min(readings.values)), float(np.max(readings.values))
     moved = f"it {'stayed at' if low == high else 'ranged from'} {words.temps_text((low, high))}"
     trust = SensorTrust(
         name=readings.name,
         trust="unknown",
-        why="; ".join([moved, *(flaw.text for flaw in flaws)]),
-        step_c=step_c(readings),
-        renewed_s=renewed_s(readings),
+        why="; ".join([moved, *(flaw.text for flaw in found)]),
+        step_c=flaws.step_c(readings),
+        renewed_s=flaws.renewed_s(readings),
     )
     if not readings.is_of_host:
-        trust.lag_s = lag_s(readings, log)
+        trust.lag_s = flaws.lag_s(readings, log)
         trust.why += "; recordings in several conditions would tell whether it explains throttling"
     return trust
 

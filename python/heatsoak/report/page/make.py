@@ -14,7 +14,7 @@ from heatsoak.output import Progress
 from heatsoak.protocol import Observation, Protocol
 from heatsoak.protocol.conditions import drive_name
 from heatsoak.recording import Recording
-from heatsoak.recording.columns import TEMPERATURES, drive_temperatures
+from heatsoak.recording.columns import TEMPERATURES
 from heatsoak.report.comparison import drawn, suited, told
 from heatsoak.report.page import contract
 from heatsoak.report.page.bars import bar_charts, curve_charts
@@ -155,7 +155,7 @@ def make_page(
         title=title or _title(names),
         headline=_headline(names, findings, compared),
         recordings=page_recordings,
-        sensor=_sensor(names, found),
+        sensor=_sensor(found),
         workloads=workloads,
         matrix=matrix(names, found, steps),
         bars=bars,
@@ -179,13 +179,10 @@ def _with_charts_open(
     return [one.model_copy(update={"is_open": one.id in shown}) for one in workloads]
 
 
-def _sensor(names: Names, findings: Sequence[RecordingFindings]) -> str | None:
-    """The sensor of the drives' temperatures; None if the hottest of several counts."""
-    found = set()
-    for named, judged in zip(names.recordings, findings, strict=True):
-        poor = {f"{TEMPERATURES}{one.name}" for one in judged.sensors if one.trust == "poor"}
-        trusted = [name for name in named.recording.meta.columns if name not in poor]
-        found |= set(drive_temperatures(trusted))
+def _sensor(findings: Sequence[RecordingFindings]) -> str | None:
+    """The sensor of the drives' temperatures; None if they are of several."""
+    steps = [one for judged in findings for one in (*judged.steps, judged.unloaded) if one]
+    found = {one.temp_sensor for one in steps if one.temp_sensor}
     return found.pop().removeprefix(TEMPERATURES) if len(found) == 1 else None
 
 

@@ -16,7 +16,6 @@ from heatsoak.recording import Recording
 from heatsoak.recording.columns import (
     TEMPERATURES,
     column_of,
-    drive_temperatures,
     is_of_drive,
     throttle_columns,
 )
@@ -74,10 +73,9 @@ def courses_unloaded(view: StepView, unloaded: Unloaded) -> list[QuantitySeries]
 
     First its own temperatures, and what they followed, if that was logged.
     """
-    own = drive_temperatures(view.columns(TEMPERATURES))
-    found = [_readings(view, column, "temperature") for column in own]
-    if len(found) == 1:
-        found = [replace(found[0], label="the drive")]
+    found = []
+    if view.main_sensor:
+        found = [replace(_readings(view, view.main_sensor, "temperature"), label="the drive")]
     if (column := unloaded.follows_column) is not None:
         quantity: ChartQuantity = "temperature" if column.startswith(TEMPERATURES) else "busy"
         found.append(replace(_readings(view, column, quantity), label=unloaded.follows or ""))
@@ -124,8 +122,7 @@ def _rate(name: str, label: str, series: RateSeries) -> QuantitySeries:
 
 def _temperatures(view: StepView) -> Iterator[QuantitySeries]:
     columns = view.columns(TEMPERATURES)
-    own = drive_temperatures(columns)
-    columns.sort(key=lambda column: (not is_of_drive(column), column not in own))
+    columns.sort(key=lambda column: (not is_of_drive(column), column != view.main_sensor))
     for column in columns:
         yield _readings(view, column, "temperature")
 

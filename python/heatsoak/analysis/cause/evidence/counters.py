@@ -82,7 +82,7 @@ def stated_limit(case: Case) -> Evidence | None:
     """The temperature at onset, compared with the limits that the drive states."""
     temp_c = case.onset_c
     found = None if temp_c is None else _beside_limits(temp_c, _stated_limits_c(case))
-    if found is None or temp_c is None:
+    if found is None or temp_c is None or (found[0] == "far-below" and case.hotter is not None):
         return None
     seen, name, limit_c = found
     here, there = words.temp_text(temp_c), words.temp_text(limit_c)

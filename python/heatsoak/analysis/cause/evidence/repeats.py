@@ -6,11 +6,11 @@ import numpy as np
 
 from heatsoak import words
 from heatsoak.analysis import definitions
-from heatsoak.analysis.cause.case import Case, Evidence, moving_c
+from heatsoak.analysis.cause.case import Case, Evidence
 from heatsoak.analysis.cause.evidence.temperature import CLEARLY_K
 from heatsoak.analysis.likeness import alike, cooled_otherwise
 from heatsoak.analysis.series import spans_of
-from heatsoak.analysis.view import RESTED_S, StepView
+from heatsoak.analysis.view import RESTED_S, StepView, temp_moves
 
 #: Onsets that differ by more than this factor have moved; falls from such levels are not the same.
 MOVED = 1.3
@@ -59,9 +59,10 @@ def cooling(case: Case) -> Evidence | None:
 
 def is_as_hot(case: Case, view: StepView) -> bool:
     """Return whether two first falls, if there are two, began as hot, as far as is known."""
-    here_c = moving_c(case.view, case.drop.onset_s)
-    there_c = moving_c(view, view.drops[0].onset_s) if view.drops else None
-    return here_c is None or there_c is None or abs(here_c - there_c) < COOLER_K
+    if not view.drops or not (temp_moves(case.view) and temp_moves(view)):
+        return True
+    there_c = view.temp.at(view.drops[0].onset_s)
+    return case.onset_c is None or there_c is None or abs(case.onset_c - there_c) < COOLER_K
 
 
 #: The start of a step; a cool drive is slow again soon.
@@ -97,7 +98,7 @@ def after_a_rest(case: Case) -> Evidence | None:
     if view is None or back is None:
         return None
     rest_s = view.course.rest_before_s(view.start_s)
-    start_c = view.temp.at(0.0)
+    start_c = view.start_c
     how = f"after {words.seconds_text(rest_s)} without load"
     warm = "" if start_c is None else f" at {words.temp_text(start_c)}"
     warmer_k = _warmer_k(case, view)
@@ -235,7 +236,7 @@ def _next_alike(case: Case, min_s: float, max_s: float) -> StepView | None:
 
 def _warmer_k(case: Case, view: StepView) -> float | None:
     """How much warmer the drive was at the start of a step than at the onset."""
-    start_c = view.temp.at(0.0)
+    start_c = view.start_c
     return None if start_c is None or case.onset_c is None else start_c - case.onset_c
 
 

@@ -4,7 +4,8 @@ writes fall, and after how many bytes."""
 import numpy as np
 
 from heatsoak import words
-from heatsoak.analysis.cause.case import AT_ONCE_S, EVEN, Case, Evidence, is_at_full_speed
+from heatsoak.analysis import reference
+from heatsoak.analysis.cause.case import AT_ONCE_S, EVEN, Case, Evidence
 from heatsoak.analysis.cause.evidence import temperature
 from heatsoak.analysis.cause.evidence.repeats import ALIKE_DEPTH, is_as_hot
 from heatsoak.analysis.definitions import HELD_WITHIN_K
@@ -215,16 +216,13 @@ def reads_beside(case: Case) -> Evidence | None:
         if _fell_alike(view, case):
             return "fell", f"reads fell in the same way, in '{view.step.name}'"
     for view in steps:
-        fastest = max(v.level for v in steps if alike(v.step, view.step))
-        left = view.level / fastest
+        slow = reference.lost_from_start(view, steps)
         # what takes most of the writes and little of the reads need not be one thing
-        if not is_at_full_speed(view, steps) and case.drop.depth <= 1 - left + FAR_DEEPER:
-            return (
-                "slow-too",
-                (
-                    f"reads were slower too: '{view.step.name}' started at {words.share_text(left)}"
-                    " of the speed of the same reads"
-                ),
+        if slow is not None and case.drop.depth <= slow[0] + FAR_DEEPER:
+            left = words.share_text(1 - slow[0])
+            return "slow-too", (
+                f"reads were slower too: '{view.step.name}' started at {left} of the speed of the "
+                "same reads"
             )
     held = [view for view in steps if not view.drops and not _may_be_slowed(view, steps)]
     for view in held:

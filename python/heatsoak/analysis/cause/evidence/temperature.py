@@ -6,13 +6,14 @@ from itertools import pairwise
 import numpy as np
 
 from heatsoak import words
-from heatsoak.analysis.cause.case import Case, Evidence, is_at_full_speed
+from heatsoak.analysis import reference
+from heatsoak.analysis.cause.case import Case, Evidence
 from heatsoak.analysis.cause.evidence import counters
 from heatsoak.analysis.definitions import MIN_RISE_K, MIN_THROTTLING_C
 from heatsoak.analysis.sensors.flaws import locked_up_at
 from heatsoak.analysis.series import TIME_CONSTANTS_S, Array, lagged, resampled
 from heatsoak.analysis.view import StepView
-from heatsoak.recording.columns import TEMPERATURES, is_of_drive
+from heatsoak.recording.columns import TEMPERATURES, own_temperatures
 from heatsoak.recording.grid import SensorTrack
 
 #: At these temperatures most, many, some and few drives throttle; below, hardly any.
@@ -43,7 +44,7 @@ CLEARLY_K = 5.0
 def locked_up(case: Case) -> Evidence | None:
     """A drive slows down for what its sensor says, even if that has locked up."""
     view = case.view
-    for name in filter(is_of_drive, view.columns(TEMPERATURES)):
+    for name in own_temperatures(view.columns(TEMPERATURES)):
         track = view.track(name)
         at = locked_up_at(track.t_s, track.values)
         if at is None:
@@ -61,6 +62,8 @@ def at_onset(case: Case) -> Evidence | None:
     if case.onset_c is None:
         return None
     seen = next((grade for grade, from_c in GRADES if case.onset_c >= from_c), "cool")
+    if case.hotter is not None and seen in ("cool", "lukewarm"):
+        return None  # one sensor is no evidence against heat while another is at its limit
     return seen, f"it was at {words.temp_text(case.onset_c)} when it fell"
 
 
@@ -164,7 +167,7 @@ def hotter_at_full_speed(case: Case) -> Evidence | None:
     best: tuple[float, str] | None = None
     views = (case.view, *case.others)
     for view in views:
-        if not is_at_full_speed(view, views):
+        if not reference.is_reached(view, views):
             continue
         temp_c = _hottest_at_full_speed(view)
         if temp_c is not None and (best is None or temp_c > best[0]):
