@@ -48,7 +48,7 @@ class Signs:
         unjudged: why its throughput could not be judged.
         hot: that it was hot from its start.
         held: what is said of a step that held its speed, such as its short dips.
-        begun: why it may have been slow when it began.
+        doubt: why it may have been slow when it began, or later by what would not show.
         excludes_heat: whether heat did not slow it, even where nothing tells what did.
     """
 
@@ -60,7 +60,7 @@ class Signs:
     unjudged: str | None
     hot: str | None
     held: str | None
-    begun: str | None
+    doubt: str | None
     excludes_heat: bool
 
 
@@ -72,7 +72,7 @@ def claims_of(
     if not found:
         reasons = [signs.held] if signs.held else []
         found = [
-            findings.Claim(what="held", heat="no", by="steady", reasons=reasons, doubt=signs.begun)
+            findings.Claim(what="held", heat="no", by="steady", reasons=reasons, doubt=signs.doubt)
         ]
     told = (one.model_copy(update={"step": step}) for one in found)
     return sorted(told, key=lambda one: one.rank)

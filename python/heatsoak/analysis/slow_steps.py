@@ -64,11 +64,6 @@ class SlowFromStart:
     lost_share: float | None
     text: str
 
-    @property
-    def lost_pct(self) -> float | None:
-        """The share in percent."""
-        return None if self.lost_share is None else 100 * self.lost_share
-
 
 def after_a_slow_load(
     view: StepView, others: list[StepView], cause_of: Callable[[StepView], Verdict | None]
@@ -263,13 +258,26 @@ _ENOUGH = 32
 #: How often steady noise may be taken for a regular swing. Noise whose neighbours are alike has
 #: its power at periods of more bins than `_QUICK`: there a swing has more than half of all.
 _BY_CHANCE, _QUICK, _MOST = 1e-4, 12.0, 0.5
-#: Where noise would hide a greater loss for about `_SEEN_S`, nothing is shown.
+#: Where noise would hide a greater loss for about `_SEEN_S`, that is said.
 _HIDDEN, _SEEN_S = 0.15, 30.0
 #: The lower quartile of a normal distribution's absolute differences, over its deviation.
 _QUARTILE = 0.3186 * math.sqrt(2)
 
 
-def not_held(series: RateSeries, stalls: Sequence[Stall] = (), what: str = "it") -> str | None:
+@dataclass(frozen=True)
+class NotHeld:
+    """Why a series does not show that it held its speed.
+
+    Attributes:
+        hidden: the share that it may have lost unseen, where its noise is all that there is; None
+            where a loss was seen.
+    """
+
+    text: str
+    hidden: float | None = None
+
+
+def not_held(series: RateSeries, stalls: Sequence[Stall] = (), what: str = "it") -> NotHeld | None:
     """Return why a series without falls does not show that it held its speed; None if it does.
 
     It did where no window lies more than `MIN_DROP` below the highest of its length, by more than
@@ -283,8 +291,13 @@ def not_held(series: RateSeries, stalls: Sequence[Stall] = (), what: str = "it")
     bin_s = max(series.sampling_s, _BIN_S) if len(series.t_s) else _BIN_S
     bins = _means(series, bin_s)
     if len(bins) < 4:
-        return "too little of it was measured to tell"
-    return _swing(series, bins, bin_s, what) or _lower(series, bin_s, what) or _missing(bins, what)
+        return NotHeld("too little of it was measured to tell")
+    if said := _swing(series, bins, bin_s, what):
+        return NotHeld(said)
+    lower, missing = _lower(series, bin_s, what), _missing(bins, what)
+    if lower is None or (lower.hidden is not None and missing):
+        return NotHeld(missing) if missing else None
+    return lower
 
 
 def _means(series: RateSeries, bin_s: float) -> Array:
@@ -322,7 +335,7 @@ def _swing(series: RateSeries, bins: Array, bin_s: float, what: str) -> str | No
     )
 
 
-def _lower(series: RateSeries, bin_s: float, what: str) -> str | None:
+def _lower(series: RateSeries, bin_s: float, what: str) -> NotHeld | None:
     """The windows below the others that cost most, or the noise that would hide them."""
     worst, said, noise, alike, hidden = 0.0, None, math.inf, 1.0, math.inf
     # a loss may share its first and last sample with what is around it
@@ -366,14 +379,15 @@ def _lower(series: RateSeries, bin_s: float, what: str) -> str | None:
     if said is not None:
         level, low_s, high = said
         span = f"{words.duration_text(low_s)} of {words.duration_text(series.duration_s)}"
-        return (
+        return NotHeld(
             f"{what} ran at about {series.text(level)} for {span}, and {series.text(high)} at best"
         )
     if hidden > _HIDDEN:
         speed = "its speed" if what == "it" else f"the speed of {what}"
         if hidden >= 1:
-            return f"{speed} varies too much to tell"
-        return f"{speed} varies so much that a loss of {words.share_text(hidden)} would not show"
+            return NotHeld(f"{speed} varies too much to tell", 1.0)
+        lost = words.share_text(hidden)
+        return NotHeld(f"{speed} varies so much that a loss of {lost} would not show", hidden)
     return None
 
 

@@ -23,6 +23,8 @@ _ONCE = ("write-cache", "spare-area")
 _LEVEL = ("write-cache", "limited-by-host")
 #: What drives say where they do not throttle.
 _DENIED = (("thermal-counters", "status-off"), ("thermal-counters", "silent"))
+#: A drive that throttles loses more than what noise of this size hides.
+_MAX_HIDDEN = 0.3
 #: Drives beside it in one log wait for it.
 _WAITED_FOR = ("partner", "waited")
 #: Below this probability heat is excluded, even if the cause is unknown.
@@ -227,9 +229,11 @@ def _signs_of(
     is_cooled = found is not None and found.verdict == "thermal"
     is_heat = is_cooled or "thermal" in [judgement.cause for _, judgement in judged]
     counted = None if is_heat or slow else words.listed(risen(view)) or None
-    uneven = hot = None
-    if view.drops is not None and not (is_heat or counted or slow):
-        uneven = _uneven(view, judged)
+    uneven = hidden = hot = None
+    unheld = None if is_heat or counted or slow or view.drops is None else _uneven(view, judged)
+    if unheld is not None:
+        is_power = unheld.hidden is not None and unheld.hidden < _MAX_HIDDEN
+        uneven, hidden = (None, unheld.text) if is_power else (unheld.text, None)
     if not (bound or waited or slow or is_heat or counted or (found and not judged)):
         fill = [] if view.preceded_by is None else [view.preceded_by]
         hot = slow_steps.hot_from_the_start(view, [*fill, *others, *siblings])
@@ -246,7 +250,7 @@ def _signs_of(
         unjudged=_why_unknown(view),
         hot=hot,
         held=dips or waited,
-        begun=None if judged else slow_steps.begun_slow(view, others, siblings),
+        doubt=None if judged else slow_steps.begun_slow(view, others, siblings) or hidden,
         excludes_heat=slow_steps.never_throttled(view, others),
     )
 
@@ -287,7 +291,7 @@ def _still_warming_k(view: StepView) -> float | None:
     return warmed_k if is_highest and warmed_k >= definitions.HELD_WITHIN_K else None
 
 
-def _uneven(view: StepView, judged: Sequence[tuple[Case, Judgement]]) -> str | None:
+def _uneven(view: StepView, judged: Sequence[tuple[Case, Judgement]]) -> slow_steps.NotHeld | None:
     """Why a step does not show that it held its speeds but for the drops that are told.
 
     Reads and writes are asked as well, for a swing of one may be filled up by the other; and what
@@ -307,7 +311,9 @@ def _uneven(view: StepView, judged: Sequence[tuple[Case, Judgement]]) -> str | N
         for some in held:
             if told and float(np.sum(some.interval_s)) < definitions.MAX_STEADY_FALL_S:
                 continue
-            if why := slow_steps.not_held(some, part.stalls, what):
+            why = slow_steps.not_held(some, part.stalls, what)
+            # what noise may hide is nothing beside a fall that was seen
+            if why is not None and not (told and why.hidden is not None):
                 return why
     return None
 
