@@ -16,6 +16,7 @@ from heatsoak.analysis.course import Course, course_of, load_of
 from heatsoak.analysis.findings import Verdict
 from heatsoak.analysis.sensors import sense
 from heatsoak.analysis.series import Array, RateSeries, directions, iops, throughput
+from heatsoak.catalog.families import family_of
 from heatsoak.ranges import Range
 from heatsoak.recording import Recording, columns
 from heatsoak.recording.columns import TEMPERATURES, judged, limits_c
@@ -279,18 +280,16 @@ class StepView:
         A controller or the flash may be far hotter than the composite, and slow the drive.
         """
         tops_c = {
-            name: float(np.max(track.between(start_s, end_s), initial=-np.inf))
+            name.removeprefix(TEMPERATURES): float(
+                np.max(track.between(start_s, end_s), initial=-np.inf)
+            )
             for name, track in self.own_temps().items()
             if name != self.main_sensor
         }
-        model = self.course.drive.get("model")
-        found = ((columns.reported_c(name, c, model), c, name) for name, c in tops_c.items())
+        family = family_of(self.course.drive.get("model"))
+        found = ((family.reported_c(name, c), c, name) for name, c in tops_c.items())
         at_c, top_c, name = max(found, default=(-np.inf, 0.0, ""))
-        return (
-            (name.removeprefix(TEMPERATURES), top_c)
-            if at_c >= definitions.USUALLY_THROTTLING_C
-            else None
-        )
+        return (name, top_c) if at_c >= definitions.USUALLY_THROTTLING_C else None
 
     @cached_property
     def start_c(self) -> float | None:

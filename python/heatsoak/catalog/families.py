@@ -27,6 +27,18 @@ class ControllerFamily(BaseModel):
     composite: tuple[str, ...]
     above_k: dict[str, float]
 
+    def reported_c(self, sensor: str, read_c: float) -> float:
+        """Return what the composite usually is while a sensor reads this."""
+        return read_c - self.above_k.get(sensor, 0.0)
+
+    def rank(self, sensor: str, read_c: float) -> tuple[bool, float]:
+        """Return a key by which the sensor that stands for a drive without a composite is last."""
+        return sensor in self.composite, self.reported_c(sensor, read_c)
+
+
+#: Nothing is known of it.
+_UNKNOWN = ControllerFamily(controller="", models=(), listings=0, composite=(), above_k={})
+
 
 @cache
 def families() -> dict[str, ControllerFamily]:
@@ -36,13 +48,13 @@ def families() -> dict[str, ControllerFamily]:
 
 
 @cache
-def family_of(model: str) -> ControllerFamily | None:
-    """Return the family of a drive by the model that it reports; None if that is not known."""
-    name = model.casefold()
+def family_of(model: str | None) -> ControllerFamily:
+    """Return the family of a drive by the model that it reports; one without rules if unknown."""
+    name = (model or "").casefold()
     fitting = [
         (len(pattern), family)
         for family in families().values()
         for pattern in family.models
         if fnmatchcase(name, pattern)
     ]
-    return max(fitting, key=lambda one: one[0], default=(0, None))[1]
+    return max(fitting, key=lambda one: one[0], default=(0, _UNKNOWN))[1]

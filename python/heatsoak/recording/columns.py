@@ -17,14 +17,11 @@ trained now.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import polars as pl
 
 from heatsoak.units import is_possible_temp
-
-if TYPE_CHECKING:
-    from heatsoak.catalog.families import ControllerFamily
 
 
 class Average(StrEnum):
@@ -420,26 +417,7 @@ def drive_temperature(tops_c: Mapping[str, float], model: str | None = None) -> 
     own = own_temperatures(tops_c)
     if COMPOSITE in own or len(own) < 2:
         return COMPOSITE if COMPOSITE in own else "".join(own)
-    family = _family_of(model)
-    composite = () if family is None else family.composite
-
-    def rank(column: str) -> tuple[bool, float, str]:
-        name = column.removeprefix(TEMPERATURES)
-        return name in composite, reported_c(column, tops_c[column], model), column
-
-    return max(own, key=rank)
-
-
-def reported_c(column: str, read_c: float, model: str | None) -> float:
-    """Return what the composite usually is while a sensor reads this, in drives of the model's
-    controller family; the reading itself where that is not known."""
-    family = _family_of(model)
-    return read_c - (family.above_k.get(column.removeprefix(TEMPERATURES), 0.0) if family else 0.0)
-
-
-def _family_of(model: str | None) -> "ControllerFamily | None":
-    if not model:
-        return None
     from heatsoak.catalog.families import family_of  # few recordings are held against the catalog
 
-    return family_of(model)
+    rank = family_of(model).rank
+    return max(own, key=lambda name: (rank(name.removeprefix(TEMPERATURES), tops_c[name]), name))
