@@ -9,7 +9,7 @@ import numpy as np
 
 from heatsoak import words
 from heatsoak.analysis import definitions
-from heatsoak.analysis.cause.case import FULL
+from heatsoak.analysis.cause.case import FULL, temperature_moves
 from heatsoak.analysis.cause.evidence.counters import risen
 from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.falls.find import Stall
@@ -154,15 +154,6 @@ def never_throttled(view: StepView, others: Sequence[StepView]) -> bool:
     ):
         return True
     return bool(throttle_statuses(view.columns("throttle_"))) and not risen(view)
-
-
-def temperature_moves(view: StepView, others: Sequence[StepView]) -> bool:
-    """Whether the temperature of a step is one that moves, in it or in others of the recording.
-
-    A governor follows none that stands still.
-    """
-    values = [one.temp.values for one in (view, *others)]
-    return len(values[0]) > 0 and bool(np.ptp(np.concatenate(values)) >= definitions.MIN_RISE_K)
 
 
 def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None:

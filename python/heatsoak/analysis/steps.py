@@ -19,10 +19,6 @@ from heatsoak.analysis.view import StepView
 _ONCE = ("write-cache", "spare-area")
 #: Causes under which throughput is even.
 _LEVEL = ("write-cache", "limited-by-host")
-#: What drives say where they do not throttle.
-_DENIED = (("thermal-counters", "status-off"), ("thermal-counters", "silent"))
-#: Below this probability heat is excluded, even if the cause is unknown.
-_EXCLUDED = 0.02
 
 
 def judged_drops(
@@ -90,35 +86,10 @@ def episode_of(case: Case, judgement: Judgement) -> findings.Episode:
         hotter_sensor=case.hotter and case.hotter[0],
         hotter_c_at_onset=case.hotter and case.hotter[1],
         from_start=drop.from_start,
-        excludes_heat=_excludes_heat(case, judgement),
+        excludes_heat=judgement.excludes_heat,
         shows_heat=judgement.shows_heat,
         sensor_locked_up=any(one.pair == ("sensor", "locked-up") for one in judgement.findings),
     )
-
-
-def _excludes_heat(case: Case, judgement: Judgement) -> bool:
-    """Whether it was not heat, whatever else it was.
-
-    That takes the drive's own word, or a temperature that shows the heat.
-    """
-    if judgement.cause == "thermal":
-        return False
-    is_unlikely = judgement.shares["thermal"] < _EXCLUDED
-    if any(one.pair in _DENIED for one in judgement.findings) and is_unlikely:
-        return True
-    if case.onset_c is None or not slow_steps.temperature_moves(case.view, case.others):
-        return False
-    drop = case.drop
-    fell_s = case.length_s if drop.oscillates else drop.fall_s
-    fell_c = case.view.temp.between(drop.onset_s, drop.onset_s + fell_s)
-    if max(fell_c, default=0.0) >= max(
-        definitions.USUALLY_THROTTLING_C, case.onset_c + definitions.MIN_RISE_K
-    ):
-        return False  # it fell on, or again, while it became as hot as drives throttle at
-    if any(one.pair == ("stated-limit", "at") for one in judgement.findings):
-        return False
-    is_cool = case.onset_c < definitions.MIN_THROTTLING_C and case.hotter is None
-    return is_cool or is_unlikely
 
 
 def _levels(drop: Drop, view: StepView) -> dict[str, float]:

@@ -1,6 +1,6 @@
 """A drop with everything that may be evidence of its cause."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -128,6 +128,11 @@ class Case:
         return found if found is not None and found[1] >= definitions.USUALLY_THROTTLING_C else None
 
     @cached_property
+    def has_temp(self) -> bool:
+        """Whether a temperature of the drive was seen to move, and what it was at the onset."""
+        return self.onset_c is not None and temperature_moves(self.view, self.others)
+
+    @cached_property
     def late_c(self) -> float | None:
         """The drive's mean temperature in the second half of the drop; None if it is too short."""
         half_s = self.drop.onset_s + 0.5 * self.length_s
@@ -187,3 +192,12 @@ def moving_c(view: StepView, at_s: float) -> float | None:
     values = view.temp.values
     moves = len(values) > 0 and float(np.ptp(values)) >= definitions.MIN_RISE_K
     return view.temp.at(at_s) if moves else None
+
+
+def temperature_moves(view: StepView, others: Sequence[StepView]) -> bool:
+    """Whether the temperature of a step is one that moves, in it or in others of the recording.
+
+    A governor follows none that stands still.
+    """
+    values = [one.temp.values for one in (view, *others)]
+    return len(values[0]) > 0 and bool(np.ptp(np.concatenate(values)) >= definitions.MIN_RISE_K)
