@@ -23,7 +23,7 @@ import heatsoak.analysis.cause as cause_package
 import numpy as np
 import tomlkit
 from heatsoak.analysis.cause import Case, Judgement
-from heatsoak.analysis.cause.weigh import CAUSES, WeightTable, table
+from heatsoak.analysis.cause.weigh import CAUSES, OTHER, WeightTable, table
 from heatsoak.analysis.steps import judged_drops
 from heatsoak.analysis.view import RecordingView, siblings_of
 from heatsoak.errors import HeatsoakError
@@ -32,21 +32,19 @@ from heatsoak.recording import Recording
 from heatsoak_dev import elsewhere
 from heatsoak_dev.corpus import DEVELOPMENT, make
 from heatsoak_dev.elsewhere.truth import NAMES, Fall, Truth
-from heatsoak_dev.weights import MAY_BE, as_toml, fit_weights
+from heatsoak_dev.weights import as_toml, fit_weights
 from scipy.stats import binomtest
 
 FILE = Path(cause_package.__file__).parent / "weights.toml"
 #: A drop that was found this far from a true one is that one.
 NEAR_S, NEAR_SHARE = 5.0, 0.1
-#: What is said of a drop that no fall of heat explains.
-_NO_HEAT = tuple(cause for cause in MAY_BE if cause != "thermal")
-#: Falls that somebody might call by several names, none of which is heat.
-_VAGUE = ("cleaning", "commits", "drift", "patrol", "uneven-load")
+#: Falls that have no name in the table.
+_VAGUE = ("cleaning", "commits", "drift", "patrol")
 
 
 @dataclass(frozen=True)
 class Row:
-    """A drop of a case: what was seen, and the causes that it may have had.
+    """A drop of a case: what was seen, and its cause.
 
     Attributes:
         world: what is left out of a fit together.
@@ -58,10 +56,10 @@ class Row:
     world: str
     seed: int
     seen: list[tuple[str, str]]
-    causes: tuple[str, ...]
+    cause: str
     is_known: bool
     has_temp: bool
-    is_part: bool = False
+    is_part: bool
 
 
 def drops_of(opened: Sequence[RecordingView]) -> Iterator[tuple[int, Case, Judgement]]:
@@ -73,14 +71,15 @@ def drops_of(opened: Sequence[RecordingView]) -> Iterator[tuple[int, Case, Judge
                 yield number, case, judgement
 
 
-Label = tuple[tuple[str, ...], bool, bool]
+#: A cause, whether it is known, and whether it is a part.
+Label = tuple[str, bool, bool]
 
 
 def row_of(world: str, seed: int, case: Case, judgement: Judgement, label: Label) -> Row:
     """Return a labelled drop."""
     seen = [finding.pair for finding in judgement.findings]
-    causes, is_known, is_part = label
-    return Row(world, seed, seen, causes, is_known, case.has_temp, is_part)
+    cause, is_known, is_part = label
+    return Row(world, seed, seen, cause, is_known, case.has_temp, is_part)
 
 
 def read(folder: Path, truth: Truth) -> list[Recording]:
@@ -113,23 +112,26 @@ def rows_elsewhere(world: str, seed: int) -> list[Row]:
 
 
 def labelled(falls: Sequence[Fall], at_s: float, end_s: float) -> Label | None:
-    """Return what may have caused a drop between two times, whether it can be known, and is a part.
+    """Return what caused a drop between two times, whether it can be known, and is a part.
 
     None where heat had a part in it, and nobody can say which.
     """
     near = [fall for fall in falls if abs(fall.onset_s - at_s) <= fall.tolerance_s]
-    if near:
-        fall = min(near, key=lambda one: (not one.required, abs(one.onset_s - at_s)))
-        if fall.cause in _VAGUE:
-            return _NO_HEAT, False, False
-        return NAMES[fall.cause][: 1 if fall.known else None], fall.known, False
     around = [f for f in falls if f.onset_s - f.tolerance_s <= at_s <= f.end_s + f.tolerance_s]
+    if near:
+        first = min(near, key=lambda one: (not one.required, abs(one.onset_s - at_s)))
+        return _named(first), first.known and first.cause not in _VAGUE, False
     hot = [fall for fall in around if fall.cause == "thermal"]
-    if not hot:
-        later = any(f.cause == "thermal" and at_s < f.onset_s < end_s for f in falls)
-        return None if later else (_NO_HEAT, False, False)
-    again = any(abs(at_s - one) <= fall.tolerance_s for fall in hot for one in fall.again_s)
-    return (("thermal",), False, True) if again and hot == around else None
+    if hot:
+        again = any(abs(at_s - one) <= fall.tolerance_s for fall in hot for one in fall.again_s)
+        return ("thermal", False, True) if again and hot == around else None
+    if any(fall.cause == "thermal" and at_s < fall.onset_s < end_s for fall in falls):
+        return None
+    return _named(around[0]) if around else OTHER, False, False
+
+
+def _named(fall: Fall) -> str:
+    return OTHER if fall.cause in _VAGUE else NAMES[fall.cause][0]
 
 
 def rows_of_corpus(seed: int) -> list[Row]:
@@ -141,7 +143,7 @@ def rows_of_corpus(seed: int) -> list[Row]:
         for true in case_.truth:
             is_here = true.recording == number and true.step == case.view.step.name
             if is_here and abs(true.onset_s - onset_s) <= max(NEAR_S, NEAR_SHARE * true.onset_s):
-                rows.append(row_of("corpus", seed, case, judgement, ((true.cause,), True, False)))
+                rows.append(row_of("corpus", seed, case, judgement, (true.cause, True, False)))
                 break
     return rows
 
@@ -154,7 +156,7 @@ def rows_in(case: tuple[str, int]) -> list[Row]:
 
 def fitted(rows: Sequence[Row], judgement: WeightTable) -> WeightTable:
     """Return the weights that rows are likeliest by."""
-    return fit_weights([(row.seen, row.causes) for row in rows], judgement)
+    return fit_weights([(row.seen, row.cause) for row in rows], judgement)
 
 
 #: Thresholds that are tried, and ranges of what is said of the likeliest cause.
@@ -169,8 +171,7 @@ def check(rows: Sequence[Row]) -> None:
         rules = fitted([row for row in rows if row.world != world], judgement)
         left_out = [index for index, row in enumerate(rows) if row.world == world]
         shares |= {index: rules.shares(rows[index].seen) for index in left_out}
-    is_heat = np.array([row.causes == ("thermal",) for row in rows])
-    may_be = np.array(["thermal" in row.causes for row in rows])
+    is_heat = np.array([row.cause == "thermal" for row in rows])
     known = np.array([row.is_known for row in rows])
     for text, temp in (("with", True), ("without", False)):
         here = np.array([row.has_temp == temp and not row.is_part for row in rows])
@@ -179,12 +180,12 @@ def check(rows: Sequence[Row]) -> None:
         for threshold in THRESHOLDS:
             yes, no = here & (heat >= threshold), here & (heat <= 1 - threshold)
             left = here & known & ~yes & ~no
-            wrong = share(yes & ~may_be, yes), share(no & is_heat, no), share(left, here & known)
+            wrong = share(yes & ~is_heat, yes), share(no & is_heat, no), share(left, here & known)
             print(f"  {threshold:.2f}  {wrong[0]:32}{wrong[1]:32}{wrong[2]}")
         print(f"{text} temperatures: share of the likeliest cause, and how often it is right")
         first = [max(CAUSES, key=lambda cause, at=at: shares[at][cause]) for at in range(len(rows))]  # type: ignore[misc]
         said = np.array([shares[at][cause] for at, cause in enumerate(first)])
-        right = np.array([cause in row.causes for cause, row in zip(first, rows, strict=True)])
+        right = np.array([cause == row.cause for cause, row in zip(first, rows, strict=True)])
         for low, high in pairwise(RANGES):
             inside = here & (said >= low) & (said < high)
             print(f"  {low:.2f}-{min(high, 1.0):.2f}  {share(inside & right, inside)}")
@@ -252,10 +253,7 @@ def main() -> None:
     if words.keep and words.keep.exists():
         kept = json.loads(words.keep.read_text())
         pairs = [[(about, seen) for about, seen in row["seen"]] for row in kept]
-        rows = [
-            Row(**row | {"seen": seen, "causes": tuple(row["causes"])})
-            for row, seen in zip(kept, pairs, strict=True)
-        ]
+        rows = [Row(**row | {"seen": seen}) for row, seen in zip(kept, pairs, strict=True)]
     else:
         rows = gathered(cases, words.jobs)
         if words.keep:

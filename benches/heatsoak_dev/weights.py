@@ -4,8 +4,7 @@ Multinomial logistic regression on findings: the most likely weights, where each
 judged value (a normal prior around it) and never changes its sign. A finding that does not occur in
 the labelled drops keeps its judged weight, as do those that `judged` in the rules names, and those
 that are judged to argue nothing. Findings that occur together share their weight, which weights set
-one by one would count twice. A drop whose cause nothing tells for certain counts for all that it
-may have been.
+one by one would count twice.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -23,11 +22,8 @@ PRIOR_SD = 1.5
 PRIOR_SD_UNNAMED = 0.3
 #: Causes are not as frequent in the labelled worlds as in the real one.
 PRIOR_SD_OF_PRIOR = 0.5
-#: What may have been the cause: those of the table, and any other.
-MAY_BE = (*CAUSES, OTHER)
-
-#: What was seen of a drop, and the causes that it may have had.
-LabelledDrop = tuple[Collection[Seen], Collection[str]]
+#: What was seen of a drop, and its cause, which may be none of the table's.
+LabelledDrop = tuple[Collection[Seen], str]
 
 
 def fit_weights(drops: Sequence[LabelledDrop], judgement: WeightTable) -> WeightTable:
@@ -41,10 +37,11 @@ def fit_weights(drops: Sequence[LabelledDrop], judgement: WeightTable) -> Weight
     column = {name: 1 + index for index, name in enumerate(names)}
     features = np.zeros((len(drops), 1 + len(names)))
     features[:, 0] = 1.0
-    may_be = np.zeros((len(drops), len(MAY_BE)))
-    for row, (seen, causes) in enumerate(drops):
+    target = np.zeros((len(drops), len(CAUSES) + 1))
+    target[:, -1] = UNFORESEEN
+    for row, (seen, cause) in enumerate(drops):
         features[row, [column[name] for name in seen]] = 1.0
-        may_be[row, [MAY_BE.index(cause) for cause in causes]] = 1.0
+        target[row, (*CAUSES, OTHER).index(cause)] += 1 - UNFORESEEN
 
     def loss(flat: Array) -> tuple[float, Array]:
         weights = flat.reshape(start.shape)
@@ -52,13 +49,10 @@ def fit_weights(drops: Sequence[LabelledDrop], judgement: WeightTable) -> Weight
         logits -= logits.max(axis=1, keepdims=True)
         shares = np.exp(logits)
         shares /= shares.sum(axis=1, keepdims=True)
-        known = np.maximum(np.sum(shares * may_be, axis=1), 1e-300)
-        target = (1 - UNFORESEEN) * shares * may_be / known[:, None]
-        target[:, -1] += UNFORESEEN
         away = (weights - start) / wander
-        said = (1 - UNFORESEEN) * np.log(known) + UNFORESEEN * np.log(shares[:, -1] + 1e-300)
+        error = 0.5 * np.sum(away**2) - np.sum(target * np.log(np.maximum(shares, 1e-300)))
         gradient = features.T @ (shares - target)[:, :-1] + away / wander
-        return float(0.5 * np.sum(away**2) - np.sum(said)), gradient.ravel()
+        return float(error), gradient.ravel()
 
     # a finding that is judged to support a cause never counts against it, and the other way round
     signs = np.sign(start)
@@ -66,8 +60,12 @@ def fit_weights(drops: Sequence[LabelledDrop], judgement: WeightTable) -> Weight
     low = np.where(signs > 0, 0.0, -np.inf)
     high = np.where(signs < 0, 0.0, np.inf)
     # what is judged to argue nothing argues nothing
-    kept = [column[name] for name in names if name[0] in judgement.judged]
-    kept += [column[name] for name in names if not _judged(judgement.weights, name).any()]
+    kept = [
+        column[name]
+        for name in names
+        if not judgement.judged.isdisjoint((name[0], ": ".join(name)))
+        or not _judged(judgement.weights, name).any()
+    ]
     low[kept] = high[kept] = start[kept]
     found = minimize(
         loss,

@@ -31,7 +31,7 @@ OTHER = "other"
 MIN_SHARE_NAMED = 0.75
 #: Heat is named from this probability on, and excluded up to its rest; docs/judging.md says why.
 #: Where no temperature or count tells of it, it is only excluded, and that takes more.
-SURE_SHARE, SURE_WITHOUT = 0.93, 0.98
+SURE_SHARE, SURE_WITHOUT = 0.90, 0.98
 #: A finding that moves the log-odds by less than this is neither for nor against.
 MIN_GAIN = 0.3
 #: No judgement from logs is more certain than this, and none of heat that no temperature showed.
@@ -45,9 +45,9 @@ class WeightTable:
     Attributes:
         prior: how likely each cause is before any evidence, in the order of `CAUSES`.
         weights: what a finding adds, by what it is about and what was seen.
-        judged: the `about` of findings whose weights are not fitted.
+        judged: findings whose weights are not fitted, or what they are about.
         either: ambiguous findings, with the findings that each may stand for.
-        instead: what tells of heat where the drive's temperature was not seen to move.
+        shown: for some causes, what shows them; for heat, beside a temperature that moves.
         probes: for each pair of causes, what would tell them apart.
         beside: for some pairs, what to record beside it first.
     """
@@ -56,7 +56,7 @@ class WeightTable:
     weights: Mapping[Seen, Array]
     judged: frozenset[str]
     either: Mapping[Seen, tuple[Seen, ...]]
-    instead: frozenset[Seen]
+    shown: Mapping[str, frozenset[Seen]]
     probes: Mapping[frozenset[str], str]
     beside: Mapping[frozenset[str], str]
 
@@ -69,17 +69,23 @@ class WeightTable:
         """
         first = max(CAUSES, key=lambda cause: shares[cause])
         share, heat = min(shares[first], MAX_CONFIDENCE), shares["thermal"]
-        if first != "thermal":
-            is_sure = heat <= 1 - (SURE_SHARE if self.tells(seen, has_temp) else SURE_WITHOUT)
-        elif has_temp:
-            is_sure = heat >= SURE_SHARE
+        if first == "thermal":
+            is_sure = not has_temp or heat >= SURE_SHARE
+            share = share if has_temp else min(share, MAX_WITHOUT_TEMP)
         else:
-            is_sure, share = self.tells(seen, has_temp), min(share, MAX_WITHOUT_TEMP)
-        return (first, share) if is_sure and share >= MIN_SHARE_NAMED else ("unknown", 0.0)
+            is_told = self.shows("thermal", seen, has_temp=has_temp)
+            is_sure = heat <= 1 - (SURE_SHARE if is_told else SURE_WITHOUT)
+        if is_sure and share >= MIN_SHARE_NAMED and self.shows(first, seen, has_temp=has_temp):
+            return first, share
+        return "unknown", 0.0
 
-    def tells(self, seen: Collection[Seen], has_temp: bool) -> bool:
-        """Return whether anything tells of heat, for it or against it."""
-        return has_temp or not self.instead.isdisjoint(seen)
+    def shows(self, cause: str, seen: Collection[Seen], *, has_temp: bool) -> bool:
+        """Return whether something was seen that shows a cause, where that takes anything."""
+        return (
+            cause not in self.shown
+            or not self.shown[cause].isdisjoint(seen)
+            or (cause == "thermal" and has_temp)
+        )
 
     def shares(self, seen: Iterable[Seen]) -> dict[str, float]:
         """Return the probability of each cause, and of any other one; they add up to 1.
@@ -118,7 +124,7 @@ def table(name: str = "weights") -> WeightTable:
             _pair(text): tuple(_pair(other) for other in others)
             for text, others in rules["either"].items()
         },
-        instead=frozenset(map(_pair, rules["instead"])),
+        shown={cause: frozenset(map(_pair, texts)) for cause, texts in rules["shown"].items()},
         probes={frozenset(pair.split(", ")): text for pair, text in rules["probes"].items()},
         beside={frozenset(pair.split(", ")): text for pair, text in rules["beside"].items()},
     )
@@ -161,8 +167,8 @@ class Judgement:
 
     @property
     def likeliest(self) -> str:
-        """The cause with the highest probability, named or not."""
-        return max(self.shares, key=lambda cause: self.shares[cause])
+        """The cause of the table with the highest probability, named or not."""
+        return max(CAUSES, key=lambda cause: self.shares[cause])
 
     @property
     def excludes_heat(self) -> bool:
@@ -178,7 +184,7 @@ def weigh(case: Case) -> Judgement:
     seen = [finding.pair for finding in findings]
     shares = rules.shares(seen)
     cause, confidence = rules.named(shares, seen, has_temp=case.has_temp)
-    shows_heat = rules.tells(seen, case.has_temp)
+    shows_heat = rules.shows("thermal", seen, has_temp=case.has_temp)
     if cause != "unknown":
         evidence = _sentences(findings, cause, None, shares, rules)
         return Judgement(cause, confidence, evidence, shares, findings, shows_heat)
