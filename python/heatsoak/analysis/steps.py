@@ -16,7 +16,7 @@ from heatsoak.analysis.falls import Drop, joined
 from heatsoak.analysis.view import StepView
 
 #: Causes that lower throughput once, and not again later.
-_ONCE = ("write-cache", "spare-area")
+_ONCE = {"write-cache", "spare-area"}
 #: Causes under which throughput is even.
 _LEVEL = ("write-cache", "limited-by-host")
 
@@ -29,8 +29,8 @@ def judged_drops(
 
     A governor or host may lower throughput in several steps, or by a slope, a level and swings; one
     that loses far more than what came before stands alone. A cache fills up once and spare area
-    runs out once, so two drops that both look like that are not joined: each keeps the cause that
-    its own evidence names.
+    runs out once, so a drop that is named so is not joined: each keeps the cause that its own
+    evidence names.
     """
     judged: list[tuple[Case, Judgement]] = []
     for index, drop in enumerate(view.drops or []):
@@ -53,7 +53,7 @@ def _of_both(first: Judgement, second: Judgement, whole: Judgement) -> Judgement
 
     What is named of either is named of both, unless the whole shows something else.
     """
-    if first.likeliest != second.likeliest or first.likeliest in _ONCE:
+    if first.likeliest != second.likeliest or {first.cause, second.cause} & _ONCE:
         return None
     if whole.cause != "unknown":
         return whole if whole.cause == first.likeliest else None

@@ -31,7 +31,7 @@ OTHER = "other"
 MIN_SHARE_NAMED = 0.75
 #: Heat is named from this probability on, and excluded up to its rest; docs/judging.md says why.
 #: Where no temperature or count tells of it, it is only excluded, and that takes more.
-SURE_SHARE, SURE_WITHOUT = 0.90, 0.98
+SURE_SHARE, SURE_WITHOUT = 0.92, 0.98
 #: A finding that moves the log-odds by less than this is neither for nor against.
 MIN_GAIN = 0.3
 #: No judgement from logs is more certain than this, and none of heat that no temperature showed.
