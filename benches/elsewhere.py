@@ -1,9 +1,9 @@
 """Scores import and judge together on logs of a world that heatsoak's simulator did not make.
 
-``python benches/elsewhere.py [--cases N] [--seed S] [--jobs 2] [--format json] [--mistakes]``
-makes cases of ``heatsoak_dev.elsewhere``, imports and analyses each as a user would, and compares
-what is found with what is true. Seeds 0 to 9999 are for development. Those from 10000 on are held
-out: nothing may be chosen by them.
+``python benches/elsewhere.py [--world NAME] [--cases N] [--seed S] [--jobs 2] [--format json]
+[--mistakes]`` makes cases of ``heatsoak_dev.elsewhere``, imports and analyses each as a user would,
+and compares what is found with what is true. Seeds 0 to 9999 are for development. Those from 10000
+on are held out: nothing may be chosen by them.
 
 A fall counts as found if an episode begins within the tolerance that its truth states: 5 s or three
 samples, for slides 10 % of the slide and 10 s. What need not be found is no mistake if it is.
@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from heatsoak_dev.elsewhere import Fall, Truth, make
+from heatsoak_dev.elsewhere import WORLDS, Fall, Truth, make
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -34,6 +34,7 @@ from command import heatsoak_here
 
 LIMIT_S = 60
 IDLE_MB_S = 10.0  # a log whose means are below this, without an episode: "not loaded"
+PROBABLE = 0.75  # from here on a cause is probable
 BINS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0001)
 
 
@@ -162,11 +163,11 @@ def may_hold(fall: Fall, one: Episode) -> bool:
     return near and (whole or again)
 
 
-def run(seed: int, limit_s: int = LIMIT_S) -> Scored:
+def run(seed: int, limit_s: int = LIMIT_S, world: str = "usual") -> Scored:
     """Make a case, judge it, and score what was found."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        scored = Scored(make(seed, folder))
+        scored = Scored(make(seed, folder, world=world))
 
         signal.signal(signal.SIGPROF, late)
         signal.setitimer(signal.ITIMER_PROF, limit_s)
@@ -206,6 +207,10 @@ def figures(all_scored: Sequence[Scored]) -> dict[str, str]:
     cold = [told for fall, told in both if fall.cause != "thermal"]
     hot = [told for fall, told in found if fall.cause == "thermal" and fall.known]
     flat = [one for one in done if one.truth.flat]
+    told_heat = [told for one in done if "temps" in one.truth.seen for f, told in one.found
+                 if f.cause == "thermal" and f.known]  # fmt: skip
+    unfair = [one for one in done if one.answer not in one.truth.answers]
+    tellable = [one for one in done if "cannot-tell" not in one.truth.answers]
     lines = {
         "cases": f"{len(all_scored)}, refused or failed {len(all_scored) - len(done)}",
         "recall": share(len(found), len(found) + missed),
@@ -219,6 +224,12 @@ def figures(all_scored: Sequence[Scored]) -> dict[str, str]:
         lines[f"cause not known: {text}"] = share(hidden[name], hidden.total())
     lines["heat that could be known, named so"] = share(
         sum(told.cause == "thermal" for told in hot), len(hot)
+    )
+    lines["with temperatures, named so"] = share(
+        sum(told.cause == "thermal" for told in told_heat), len(told_heat)
+    )
+    lines["with temperatures, named or probable"] = share(
+        sum(told.likelihoods["thermal"] >= PROBABLE for told in told_heat), len(told_heat)
     )
     lines["thermal said of other falls"] = share(
         sum(told.cause == "thermal" for told in cold), len(cold)
@@ -237,6 +248,19 @@ def figures(all_scored: Sequence[Scored]) -> dict[str, str]:
         sum(set(one.verdicts) == {"steady"} for one in flat), len(flat)
     )
     lines["fair answer"] = share(sum(one.answer in one.truth.answers for one in done), len(done))
+    lines["answer firm and wrong"] = share(
+        sum(one.answer != "cannot-tell" for one in unfair), len(done)
+    )
+    lines["answer left open that could be told"] = share(
+        sum(one.answer == "cannot-tell" for one in tellable), len(tellable)
+    )
+    likeliest = [(f, *max(told.likelihoods.items(), key=lambda both: both[1])) for f, told in found]
+    for low, high in ((0.75, 0.9), (0.9, 0.95), (0.95, 1.001)):
+        inside = [cause in fall.accepted for fall, cause, said in likeliest
+                  if fall.known and low <= said < high]  # fmt: skip
+        lines[f"likeliest at {low:.2f} to {min(high, 1):.2f} is right"] = share(
+            sum(inside), len(inside)
+        )
     return lines
 
 
@@ -298,6 +322,7 @@ def mistakes(all_scored: Sequence[Scored]) -> list[tuple[str, int, list[int]]]:
 def main() -> None:
     """Score, and print."""
     arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--world", choices=WORLDS, default="usual")
     arguments.add_argument("--cases", type=int, default=300)
     arguments.add_argument("--seed", type=int, default=0, help="of the first case")
     arguments.add_argument("--jobs", type=int, default=2)
@@ -309,7 +334,9 @@ def main() -> None:
     given = arguments.parse_args()
     seeds = range(given.seed, given.seed + given.cases)
     with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
-        scored = list(pool.map(partial(run, limit_s=given.limit), seeds, chunksize=2))
+        scored = list(
+            pool.map(partial(run, limit_s=given.limit, world=given.world), seeds, chunksize=2)
+        )
     lines, table, wrong = figures(scored), calibration(scored), mistakes(scored)
     if given.format == "json":
         print(json.dumps({"figures": lines, "calibration": table, "mistakes": wrong}, indent=1))

@@ -12,8 +12,9 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from command import heatsoak_here
-from heatsoak_dev.elsewhere import DEVELOPMENT, FORMATS, HELD_OUT, draw, make, read_truth
+from heatsoak_dev.elsewhere import DEVELOPMENT, FORMATS, HELD_OUT, WORLDS, draw, make, read_truth
 from heatsoak_dev.elsewhere.case import truth_of
+from heatsoak_dev.elsewhere.lookalikes import LAG_S, SENSORS
 from heatsoak_dev.elsewhere.noise import Noise, measured_noise
 from heatsoak_dev.elsewhere.observe import Observed, blur_s, observe, roughness
 from heatsoak_dev.elsewhere.situations import flat
@@ -57,11 +58,11 @@ def test_development_and_held_out_seeds_are_apart() -> None:
 
 
 @settings(max_examples=8, deadline=None)
-@given(st.sampled_from(range(400)))
-def test_a_fall_that_must_be_found_is_in_the_samples(seed: int) -> None:
-    _, _, seen, _ = draw(seed)
+@given(st.sampled_from(range(400)), st.sampled_from(sorted(WORLDS)))
+def test_a_fall_that_must_be_found_is_in_the_samples(seed: int, world: str) -> None:
+    _, _, seen, _ = draw(seed, world=world)
     with TemporaryDirectory() as place:
-        truth = make(seed, Path(place))
+        truth = make(seed, Path(place), world=world)
     total = seen.read + seen.write
     for fall in truth.falls:
         assert 0 <= fall.onset_s <= fall.end_s <= truth.duration_s
@@ -72,6 +73,17 @@ def test_a_fall_that_must_be_found_is_in_the_samples(seed: int) -> None:
         until = max(fall.end_s, fall.onset_s + 2 * seen.interval_s)
         during = total[(seen.at_s > fall.onset_s + seen.interval_s) & (seen.at_s <= until)]
         assert np.mean(during) < np.median(before[before > 0])  # a pause may be just before it
+
+
+def test_poor_sensors_lag_step_hold_and_stand() -> None:
+    warm = np.linspace(30.0, 80.0, 4000)
+    lagging, stepped, seldom, standing = (
+        SENSORS[name](warm, 0.25) for name in ("lags", "in steps", "seldom", "stands")
+    )
+    assert lagging[-1] == pytest.approx(80 - LAG_S * 50 / 1000, abs=0.1)
+    assert set(stepped.tolist()) == set(range(30, 81, 5))
+    assert len(set(seldom.tolist())) == 4000 * 0.25 // 30 + 1
+    assert set(standing.tolist()) == {30.0}
 
 
 @settings(max_examples=20, deadline=None)

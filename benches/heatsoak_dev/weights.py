@@ -2,34 +2,32 @@
 
 Multinomial logistic regression on findings: the most likely weights, where each stays near its
 judged value (a normal prior around it) and never changes its sign. A finding that does not occur in
-the labelled drops keeps its judged weight, as do those that `judged` in the rules names. Findings
-that occur together share their weight, which weights set one by one would count twice.
+the labelled drops keeps its judged weight, as do those that `judged` in the rules names, and those
+that are judged to argue nothing. Findings that occur together share their weight, which weights set
+one by one would count twice.
 """
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from heatsoak.analysis.cause.weigh import CAUSES, Seen, WeightTable
+from heatsoak.analysis.cause.weigh import CAUSES, OTHER, Seen, WeightTable
 from heatsoak.analysis.series import Array
 
 #: The share of drops in real logs whose cause is not in the table.
-UNFORESEEN = 0.02
-#: How far a weight may move from its judged value, in nats: one standard deviation. A cause that
-#: judgement does not name for a finding gets little weight from it, whatever chance makes of a few
-#: drops.
+UNFORESEEN = 0.01
+#: How far a weight may move from its judged value, in nats: one standard deviation. Chance makes
+#: less of a cause that judgement does not name for a finding.
 PRIOR_SD = 1.5
 PRIOR_SD_UNNAMED = 0.3
-#: Causes are not as frequent in the corpus as in the world.
+#: Causes are not as frequent in the labelled worlds as in the real one.
 PRIOR_SD_OF_PRIOR = 0.5
-
+#: What was seen of a drop, and its cause, which may be none of the table's.
 LabelledDrop = tuple[Collection[Seen], str]
 
 
 def fit_weights(drops: Sequence[LabelledDrop], judgement: WeightTable) -> WeightTable:
-    """Return `judgement` with weights and prior fitted to `drops`: the findings and the cause of
-    each."""
+    """Return `judgement` with weights and prior fitted to `drops`."""
     from scipy.optimize import minimize  # not every command fits
 
     names = sorted({pair for seen, _ in drops for pair in seen})
@@ -40,10 +38,10 @@ def fit_weights(drops: Sequence[LabelledDrop], judgement: WeightTable) -> Weight
     features = np.zeros((len(drops), 1 + len(names)))
     features[:, 0] = 1.0
     target = np.zeros((len(drops), len(CAUSES) + 1))
+    target[:, -1] = UNFORESEEN
     for row, (seen, cause) in enumerate(drops):
         features[row, [column[name] for name in seen]] = 1.0
-        target[row, CAUSES.index(cause)] = 1 - UNFORESEEN
-        target[row, -1] = UNFORESEEN
+        target[row, (*CAUSES, OTHER).index(cause)] += 1 - UNFORESEEN
 
     def loss(flat: Array) -> tuple[float, Array]:
         weights = flat.reshape(start.shape)
@@ -52,7 +50,7 @@ def fit_weights(drops: Sequence[LabelledDrop], judgement: WeightTable) -> Weight
         shares = np.exp(logits)
         shares /= shares.sum(axis=1, keepdims=True)
         away = (weights - start) / wander
-        error = -np.sum(target * np.log(np.maximum(shares, 1e-300))) + 0.5 * np.sum(away**2)
+        error = 0.5 * np.sum(away**2) - np.sum(target * np.log(np.maximum(shares, 1e-300)))
         gradient = features.T @ (shares - target)[:, :-1] + away / wander
         return float(error), gradient.ravel()
 
@@ -61,7 +59,13 @@ def fit_weights(drops: Sequence[LabelledDrop], judgement: WeightTable) -> Weight
     signs[0] = 0
     low = np.where(signs > 0, 0.0, -np.inf)
     high = np.where(signs < 0, 0.0, np.inf)
-    kept = [column[name] for name in names if name[0] in judgement.judged]
+    # what is judged to argue nothing argues nothing
+    kept = [
+        column[name]
+        for name in names
+        if not judgement.judged.isdisjoint((name[0], ": ".join(name)))
+        or not _judged(judgement.weights, name).any()
+    ]
     low[kept] = high[kept] = start[kept]
     found = minimize(
         loss,
@@ -77,15 +81,6 @@ def fit_weights(drops: Sequence[LabelledDrop], judgement: WeightTable) -> Weight
         prior=weights[0],
         weights={**judgement.weights, **dict(zip(names, weights[1:], strict=True))},
     )
-
-
-def counts(drops: Sequence[LabelledDrop]) -> dict[Seen, Counter[str]]:
-    """Return how often each finding occurred with each cause."""
-    counted: dict[Seen, Counter[str]] = {}
-    for seen, cause in drops:
-        for pair in seen:
-            counted.setdefault(pair, Counter())[cause] += 1
-    return counted
 
 
 def _judged(weights: Mapping[Seen, Array], name: Seen) -> Array:

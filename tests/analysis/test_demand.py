@@ -113,20 +113,3 @@ def test_the_same_drop_is_heat_for_a_benchmark_and_open_for_a_logger() -> None:
     )
     assert logger["thermal"] < benchmark["thermal"]
     assert logger["limited-by-host"] > benchmark["limited-by-host"]
-
-
-WRITE = WorkloadStep.model_validate(
-    {"name": "w", "rw": "write", "bs": "128k", "iodepth": 32, "runtime": "300s"}
-)
-
-
-@pytest.mark.parametrize(("left", "cause"), [(0.35, "write-cache"), (0.5, "unknown")])
-def test_half_that_is_left_evenly_may_be_a_links(left: float, cause: str) -> None:
-    rates = np.where(BEFORE, 2000.0, 2000.0 * left) * FLICKER
-    view = step_view(
-        T_S, rates, "write", step=WRITE, temp_c__composite=np.minimum(30 + T_S / 20, 45)
-    )
-    assert view.drops
-    judged = weigh(Case(view.drops[0], view))
-    assert judged.cause == cause
-    assert judged.shares["thermal"] < 0.05

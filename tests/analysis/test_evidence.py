@@ -148,9 +148,9 @@ TABLE: list[Row] = [
           (warming(40, 70, 65), "cooled"),
           (warming(40, 70, 50), "cooled-far"),
           (warming(40, 50, 65), "rose-on"),
-          (warming(40, 42), "flat")]),
+          (warming(40, 42, 46), "flat")]),
     *(("temperature-bend", f"it changes by {by_k} K up to the onset", expected,
-       lambda by_k=by_k: seen(hot(60 + by_k * np.minimum(T_S, ONSET_S) / ONSET_S)))
+       lambda by_k=by_k: seen(hot(60 + by_k * np.minimum(T_S, ONSET_S) / ONSET_S + 6 * AFTER)))
       for by_k, expected in [(10.0, "rising"), (0.0, "level"), (-10.0, "falling")]),
     *(("rate-and-temperature", expected, expected,
        lambda share=share, temps=temps: coupled(share, temps))
@@ -363,3 +363,15 @@ def test_what_comes_and_goes_is_held_against_the_temperature(
     rates = 2000 * shares * (1 + np.random.default_rng(5).normal(0, 0.01, 900))
     found = seen(step_view(SECONDS, rates, "read", temp_c__composite=temps))
     assert found.get(about) == expected
+
+
+def test_a_temperature_that_does_not_move_is_no_evidence_of_warmth() -> None:
+    still, moving = seen(hot(level(76.0))), seen(hot(warming(50, 76)))
+    assert moving["onset-temperature"] == "very-hot"
+    assert not {"onset-temperature", "temperature-course", "temperature-bend"} & set(still)
+
+
+def test_a_fall_that_takes_long_is_as_hot_as_it_becomes() -> None:
+    slope = FULL * np.interp(T_S, [80, 180], [1.0, 0.5])
+    warm = hot(np.interp(T_S, [0, 80, 180], [40.0, 52.0, 80.0]), slope)
+    assert seen(warm)["onset-temperature"] == "hot"

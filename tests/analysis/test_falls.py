@@ -951,3 +951,24 @@ def test_short_falls_to_a_noisy_level_are_found(count: int) -> None:
         depths.append(max(one.depth for one in drops))
     # a dip just before it may be taken for its begin
     assert np.mean(np.abs(np.array(depths) - 0.6) < 0.06) > 0.9
+
+
+@pytest.mark.parametrize("onset_s", [60, 140, 250])
+@pytest.mark.parametrize("left", [0.0, 0.03, 0.3])
+def test_stalls_of_a_second_that_come_ever_more_often_are_a_fall(onset_s: int, left: float) -> None:
+    """As a governor makes that stops a drive for a moment each time that it reaches its limit."""
+    rng = np.random.default_rng(onset_s)
+    values = 6400 * rng.normal(1, 0.01, 600)
+    at_s, period_s = float(onset_s), 13.0
+    while at_s < 600:
+        values[int(at_s)] *= left
+        at_s, period_s = at_s + period_s, max(0.93 * period_s, 3.0)
+    t_s = np.arange(1.0, 601.0)
+    drops = find_drops(RateSeries(t_s, np.ones(600), values, "mb_s"))
+    assert drops
+    assert onset_s - 10 <= drops[0].onset_s <= onset_s + 60
+    lost = 1 - min(drop.during for drop in drops) / drops[0].before
+    assert lost == pytest.approx((1 - left) / 3, abs=0.08)
+    # as often from the start on, they are how it runs
+    evenly = np.where(np.arange(600) % 7 == 3, left, 1.0) * 6400 * rng.normal(1, 0.01, 600)
+    assert not find_drops(RateSeries(t_s, np.ones(600), evenly, "mb_s"))

@@ -12,13 +12,13 @@ T_S = np.arange(1.0, 1001)
 
 
 def said_of(share: Array, temps_c: Array, rw: str = "randwrite") -> tuple[str, set[str]]:
-    """The cause of the first drop, and what was seen of its balance."""
+    """The likeliest cause of the first drop, and what was seen of its balance."""
     rates = 900 * share * np.random.default_rng(5).normal(1, 0.015, len(share))
     view = step_view(T_S, rates, rw, bs="4k", temp_c__composite=temps_c)
     assert view.drops
     judgement = weigh(Case(view.drops[0], view))
     about = {finding.seen for finding in judgement.findings if finding.about == "heat-balance"}
-    return judgement.cause, about
+    return judgement.likeliest, about
 
 
 def fallen(onset_s: float, low: float, tau_s: float = 40.0) -> Array:

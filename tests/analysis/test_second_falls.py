@@ -55,7 +55,7 @@ def test_spare_area_that_seems_used_up_twice_makes_two_drops() -> None:
     drive = Course({"kind": "block", "size_bytes": 2500 * 90e6}, {}, begins_purged=True)
     power = np.full(len(T_S), 5.0)
     of = judged(STAIRS, "randwrite", course=drive, temp_c__composite=temps, power_w=power)
-    assert [judgement.cause for _, judgement in of] == ["spare-area", "spare-area"]
+    assert [judgement.likeliest for _, judgement in of] == ["spare-area", "spare-area"]
     assert onsets(of) == pytest.approx([100, 200], abs=1)
 
 

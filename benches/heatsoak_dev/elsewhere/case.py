@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from heatsoak_dev.elsewhere import truth as truths
+from heatsoak_dev.elsewhere.lookalikes import LOOKALIKES
 from heatsoak_dev.elsewhere.noise import JITTER, measured_noise
 from heatsoak_dev.elsewhere.observe import Observed, blur_s, observe, roughness
 from heatsoak_dev.elsewhere.situations import SITUATIONS, Scene
@@ -15,6 +16,8 @@ from heatsoak_dev.elsewhere.writers import FORMATS
 
 DEVELOPMENT = range(10_000)
 HELD_OUT = range(10_000, 1_000_000)
+#: The world of usual situations, and that of those which look like heat, or like none.
+WORLDS = {"usual": SITUATIONS, "lookalikes": LOOKALIKES}
 
 # where only some formats make sense: nobody logs an idle desktop with fio, or a disk with nvme-cli
 LOGGERS = [name for name, (_, _, beside) in FORMATS.items() if beside]
@@ -100,16 +103,19 @@ def truth_of(seed: int, situation: str, format_: str, seen: Observed, shown: set
     )
 
 
-def draw(seed: int, format_: str = "") -> tuple[str, str, Observed, Generator]:
-    """Draw a seed's situation, format and samples; the format may be given."""
-    rng = np.random.default_rng([seed, 20_260])
-    situation = pick(rng, {name: weight for name, (weight, _) in SITUATIONS.items()})
+def draw(
+    seed: int, format_: str = "", world: str = "usual"
+) -> tuple[str, str, Observed, Generator]:
+    """Draw a seed's situation, format and samples in a world; the format may be given."""
+    drawn_from = WORLDS[world]
+    rng = np.random.default_rng([seed, 20_260, *([1] if world == "lookalikes" else [])])
+    situation = pick(rng, {name: weight for name, (weight, _) in drawn_from.items()})
     allowed = SUITABLE.get(situation, list(FORMATS))
     drawn = pick(rng, {name: FORMATS[name][0] for name in allowed})
     if situation == "interference" and rng.random() < 0.4:
         drawn = "fio-log+iostat"
     format_ = format_ or drawn
-    scene = SITUATIONS[situation][1](rng, FORMATS[format_][2])
+    scene = drawn_from[situation][1](rng, FORMATS[format_][2])
     interval, poll = spacing(rng, format_, len(scene.demand) * scene.dt, scene.dt)
     own = np.random.default_rng([seed, 20_261])  # so that situations are the same without it
     jitter = 0.0
@@ -121,9 +127,9 @@ def draw(seed: int, format_: str = "") -> tuple[str, str, Observed, Generator]:
     return situation, format_, observe(rng, scene, interval, poll, jitter), rng
 
 
-def make(seed: int, folder: Path, format_: str = "") -> Truth:
+def make(seed: int, folder: Path, format_: str = "", world: str = "usual") -> Truth:
     """Write a case's files and its truth into a folder, which is made; return the truth."""
-    situation, format_, seen, rng = draw(seed, format_)
+    situation, format_, seen, rng = draw(seed, format_, world)
     folder.mkdir(parents=True, exist_ok=True)
     shown = set[str]()
     for write in FORMATS[format_][1]:

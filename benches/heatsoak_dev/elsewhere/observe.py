@@ -33,6 +33,7 @@ class Observed:
     write: Array
     others: Array
     cpu_pct: Array
+    stolen_pct: Array
     busy_pct: Array
     queue: Array
     polls: Polls
@@ -138,6 +139,7 @@ def observe(
         write=writes,
         others=means(scene.others, dt, edges),
         cpu_pct=means(scene.cpu_pct, dt, edges),
+        stolen_pct=means(scene.stolen_pct, dt, edges),
         busy_pct=means(scene.busy_pct, dt, edges),
         queue=means(scene.queue, dt, edges),
         polls=polls,

@@ -26,6 +26,7 @@ class Scene:
     queue: Array
     busy_pct: Array
     others: Array
+    stolen_pct: Array
     noise: Noise
     reads: bool
     random: bool
@@ -144,6 +145,7 @@ def staged(
         queue=np.where(active, float(load.depth), 0.0),
         busy_pct=np.where(active, np.minimum(rng.uniform(96, 100) + 0.3 * scatter, 100.0), 0.0),
         others=np.zeros(count),
+        stolen_pct=np.zeros(count),
         noise=draw_noise(rng, capped=capped),
         reads=load.reads,
         random=load.random,
@@ -432,7 +434,8 @@ def uneven(rng: Generator, logger: bool) -> Scene:
 Maker = Callable[[Generator, bool], Scene]
 
 
-def _governed(kind: str) -> Maker:
+def governed(kind: str) -> Maker:
+    """Return what makes a drive that gets too hot under a governor of this kind."""
     return lambda rng, logger: heat(rng, logger, kind)
 
 
@@ -442,7 +445,7 @@ def _limited(kind: str) -> Maker:
 
 # how often each is drawn, and how it is made
 SITUATIONS: dict[str, tuple[float, Maker]] = {
-    **{f"heat, {kind}": (5.0, _governed(kind)) for kind in GOVERNORS},
+    **{f"heat, {kind}": (5.0, governed(kind)) for kind in GOVERNORS},
     "heat before the log": (3.0, before_the_log),
     "stuck sensor": (2.0, stuck_sensor),
     "idle desktop": (8.0, idle_desktop),

@@ -191,6 +191,8 @@ NAMES = {
     "host-cpu": ("limited-by-host", "interference"),
     "host-queue": ("limited-by-host",),
     "link": ("limited-by-host", "interference"),
+    "power-state": ("limited-by-host", "interference"),
+    "steal": ("interference", "limited-by-host"),
     "uneven-load": ("limited-by-host", "interference", "sliding"),
     "interference": ("interference", "limited-by-host"),
     "cleaning": ("spare-area", "write-cache", "interference", "sliding"),
@@ -225,6 +227,7 @@ def explained(
         "zones": cool,
         "host-cpu": "cpu" in seen,
         "host-queue": "queue" in seen,
+        "steal": "steal" in seen,
         "interference": "total" in seen,
     }.get(fall.cause, False)
     accepted = NAMES[fall.cause][:1] if known else ("unknown", *NAMES[fall.cause])

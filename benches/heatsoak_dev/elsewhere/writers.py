@@ -113,24 +113,25 @@ def iostat(seen: Observed, folder: Path, rng: Generator) -> set[str]:  # noqa: A
         read = float(seen.read[index] + seen.others[index]) * 1e6 / 1024
         write = float(seen.write[index]) * 1e6 / 1024
         wait, cpu = float(waits[index]), float(seen.cpu_pct[index])
+        stolen = float(seen.stolen_pct[index])
         row = [
             read / size, read, 0, 0, wait if read > 0.01 else 0, size if read > 0.01 else 0,
             write / size, write, 0, 0, wait if write > 0.01 else 0, size if write > 0.01 else 0,
             0, 0, 0, 0, 0, 0, 0, 0, seen.queue[index], seen.busy_pct[index],
         ]  # fmt: skip
-        idle = min(100 - cpu, 99.9)
+        idle = min(100 - cpu - stolen, 99.9)
         lines += [
             "",
             f"{when(seen, at):%Y-%m-%dT%H:%M:%S+0000}",
             "avg-cpu:  %user   %nice %system %iowait  %steal   %idle",
-            f"{cpu * 0.4:16.2f}{0:8.2f}{cpu * 0.6:8.2f}{0.05:8.2f}{0:8.2f}{idle:8.2f}",
+            f"{cpu * 0.4:16.2f}{0:8.2f}{cpu * 0.6:8.2f}{0.05:8.2f}{stolen:8.2f}{idle:8.2f}",
             "",
             IOSTAT,
             f"{name:<12}" + " ".join(f"{cell:8.2f}" for cell in row),
             "",
         ]
     save(folder / "iostat.txt", lines)
-    return {"cpu", "queue", "order"} | ({"total"} if seen.scene.others.any() else set())
+    return {"cpu", "queue", "order", "steal"} | ({"total"} if seen.scene.others.any() else set())
 
 
 def sadf(seen: Observed, folder: Path, rng: Generator) -> set[str]:  # noqa: ARG001
@@ -138,8 +139,10 @@ def sadf(seen: Observed, folder: Path, rng: Generator) -> set[str]:  # noqa: ARG
     span = round(seen.interval_s)
     lines = ["# hostname;interval;timestamp;CPU;%user;%nice;%system;%iowait;%steal;%idle"]
     stamps = [f"host;{span};{when(seen, at):%Y-%m-%d %H:%M:%S UTC}" for at in seen.at_s.tolist()]
-    for stamp, cpu in zip(stamps, seen.cpu_pct.tolist(), strict=True):
-        lines.append(f"{stamp};-1;{cpu * 0.4:.2f};0.00;{cpu * 0.6:.2f};0.00;0.00;{100 - cpu:.2f}")
+    shares = zip(stamps, seen.cpu_pct.tolist(), seen.stolen_pct.tolist(), strict=True)
+    for stamp, cpu, stolen in shares:
+        rest = f"0.00;{stolen:.2f};{100 - cpu - stolen:.2f}"
+        lines.append(f"{stamp};-1;{cpu * 0.4:.2f};0.00;{cpu * 0.6:.2f};{rest}")
     lines.append(
         "# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;dkB/s;areq-sz;aqu-sz;await;%util"
     )
@@ -152,7 +155,7 @@ def sadf(seen: Observed, folder: Path, rng: Generator) -> set[str]:  # noqa: ARG
             f"{seen.queue[index]:.2f};{waits[index]:.2f};{seen.busy_pct[index]:.2f}"
         )
     save(folder / "sar.csv", lines)
-    return {"cpu", "queue", "order"} | ({"total"} if seen.scene.others.any() else set())
+    return {"cpu", "queue", "order", "steal"} | ({"total"} if seen.scene.others.any() else set())
 
 
 def hwinfo(seen: Observed, folder: Path, rng: Generator) -> set[str]:

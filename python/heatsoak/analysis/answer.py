@@ -227,7 +227,7 @@ def _cannot_tell(
         sentence = f"Cannot tell whether '{claim.step}' was throttled: {why}."
         is_even = claim.is_hot or claim.what == "slow"
         next_ = claim.settles or (_start_cool if is_even else _load_evenly)(meta)
-    because = claim.reasons if claim.text != claim.reasons[0] else claim.reasons[1:]
+    because = [text for text in claim.reasons if text != claim.text]
     return findings.Answer(
         throttles="cannot-tell",
         sentence=sentence + _besides(claim, step, "Later" if claim.is_hot else "Besides,"),

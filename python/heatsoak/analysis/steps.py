@@ -15,20 +15,16 @@ from heatsoak.analysis.claims import Signs, claims_of
 from heatsoak.analysis.consistency import step_consistency
 from heatsoak.analysis.copies import always_waited
 from heatsoak.analysis.falls import Drop, joined
-from heatsoak.analysis.view import StepView, temp_moves
+from heatsoak.analysis.view import StepView
 
 #: Causes that lower throughput once, and not again later.
-_ONCE = ("write-cache", "spare-area")
+_ONCE = {"write-cache", "spare-area"}
 #: Causes under which throughput is even.
 _LEVEL = ("write-cache", "limited-by-host")
-#: What drives say where they do not throttle.
-_DENIED = (("thermal-counters", "status-off"), ("thermal-counters", "silent"))
 #: A drive that throttles loses more than what noise of this size hides.
 _MAX_HIDDEN = 0.3
 #: Drives beside it in one log wait for it.
 _WAITED_FOR = ("partner", "waited")
-#: Below this probability heat is excluded, even if the cause is unknown.
-_EXCLUDED = 0.02
 
 
 def judged_drops(
@@ -39,8 +35,8 @@ def judged_drops(
 
     A governor or host may lower throughput in several steps, or by a slope, a level and swings; one
     that loses far more than what came before stands alone. A cache fills up once and spare area
-    runs out once, so two drops that both look like that are not joined: each keeps the cause that
-    its own evidence names.
+    runs out once, so a drop that is named so is not joined: each keeps the cause that its own
+    evidence names.
     """
     judged: list[tuple[Case, Judgement]] = []
     for index, drop in enumerate(map(partial(_from_full_speed, view, others), view.drops or [])):
@@ -71,7 +67,7 @@ def _of_both(first: Judgement, second: Judgement, whole: Judgement) -> Judgement
 
     What is named of either is named of both, unless the whole shows something else.
     """
-    if first.likeliest != second.likeliest or first.likeliest in _ONCE:
+    if first.likeliest != second.likeliest or {first.cause, second.cause} & _ONCE:
         return None
     if whole.cause != "unknown":
         return whole if whole.cause == first.likeliest else None
@@ -104,38 +100,13 @@ def episode_of(case: Case, judgement: Judgement) -> findings.Episode:
         hotter_sensor=case.hotter and case.hotter[0],
         hotter_c_at_onset=case.hotter and case.hotter[1],
         from_start=drop.from_start,
-        excludes_heat=_excludes_heat(case, judgement),
+        excludes_heat=judgement.excludes_heat,
         shows_heat=judgement.shows_heat,
         holds_up=next((one.text for one in judgement.findings if one.pair == _WAITED_FOR), None)
         if view.beside
         else None,
         sensor_locked_up=any(one.pair == ("sensor", "locked-up") for one in judgement.findings),
     )
-
-
-def _excludes_heat(case: Case, judgement: Judgement) -> bool:
-    """Whether it was not heat, whatever else it was.
-
-    That takes the drive's own word, or a temperature that shows the heat.
-    """
-    if judgement.cause == "thermal":
-        return False
-    is_unlikely = judgement.shares["thermal"] < _EXCLUDED
-    if any(one.pair in _DENIED for one in judgement.findings) and is_unlikely:
-        return True
-    if case.onset_c is None or not temp_moves(case.view, *case.others):
-        return False
-    drop = case.drop
-    fell_s = case.length_s if drop.oscillates else drop.fall_s
-    fell_c = case.view.temp.between(drop.onset_s, drop.onset_s + fell_s)
-    if max(fell_c, default=0.0) >= max(
-        definitions.USUALLY_THROTTLING_C, case.onset_c + definitions.MIN_RISE_K
-    ):
-        return False  # it fell on, or again, while it became as hot as drives throttle at
-    if any(one.pair == ("stated-limit", "at") for one in judgement.findings):
-        return False
-    is_cool = case.onset_c < definitions.MIN_THROTTLING_C and case.hotter is None
-    return is_cool or is_unlikely
 
 
 def _levels(drop: Drop, view: StepView) -> dict[str, float]:

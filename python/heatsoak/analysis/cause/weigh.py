@@ -1,5 +1,9 @@
 """From evidence to a cause: weights add up to log-odds, and the likeliest cause is named if it is
-likely enough."""
+likely enough.
+
+Evidence is gated, the answer is not: `observe` leaves out what may not speak, and naming a cause
+takes shares, and that something was seen which shows heat at all.
+"""
 
 import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -15,7 +19,6 @@ from heatsoak.analysis.cause.case import Case, Finding
 from heatsoak.analysis.cause.evidence import observe
 from heatsoak.analysis.findings import Cause, Verdict
 from heatsoak.analysis.series import Array
-from heatsoak.analysis.view import temp_moves
 from heatsoak.words import listed
 
 #: The causes that can be named, in the table's order.
@@ -24,6 +27,15 @@ CAUSES: tuple[Cause, ...] = get_args(Cause)
 Seen = tuple[str, str]
 #: A cause that is not in the table; its weight is always 0.
 OTHER = "other"
+#: The lowest probability at which a cause is named.
+MIN_SHARE_NAMED = 0.75
+#: Heat is named from this probability on, and excluded up to its rest; docs/judging.md says why.
+#: Where no temperature or count tells of it, it is only excluded, and that takes more.
+SURE_SHARE, SURE_WITHOUT = 0.92, 0.98
+#: A finding that moves the log-odds by less than this is neither for nor against.
+MIN_GAIN = 0.3
+#: No judgement from logs is more certain than this, and none of heat that no temperature showed.
+MAX_CONFIDENCE, MAX_WITHOUT_TEMP = 0.99, 0.9
 
 
 @dataclass(frozen=True)
@@ -33,49 +45,47 @@ class WeightTable:
     Attributes:
         prior: how likely each cause is before any evidence, in the order of `CAUSES`.
         weights: what a finding adds, by what it is about and what was seen.
-        judged: the `about` of findings whose weights are not fitted.
+        judged: findings whose weights are not fitted, or what they are about.
         either: ambiguous findings, with the findings that each may stand for.
-        needs: for each cause, groups of findings; naming it takes one finding of each group.
-        unless: findings that take away a cause, unless one of a group was seen.
-        sure_unless: the same for findings that leave it probable.
-        alone: the highest probability of a cause whose needs only this finding meets.
-        witnesses: for some causes, the findings that show them at work during the drop.
-        probes: for each pair of causes, what would tell them apart: a ``probe``, or what to record
-            ``beside`` it unless that was recorded.
+        shown: for some causes, what shows them; for heat, beside a temperature that moves.
+        probes: for each pair of causes, what would tell them apart.
+        beside: for some pairs, what to record beside it first.
     """
 
     prior: Array
     weights: Mapping[Seen, Array]
     judged: frozenset[str]
     either: Mapping[Seen, tuple[Seen, ...]]
-    needs: Mapping[str, tuple[frozenset[Seen], ...]]
-    unless: Mapping[Seen, Mapping[str, frozenset[Seen]]]
-    sure_unless: Mapping[Seen, Mapping[str, frozenset[Seen]]]
-    alone: Mapping[Seen, float]
-    witnesses: Mapping[str, frozenset[Seen]]
-    probes: Mapping[frozenset[str], Mapping[str, str]]
+    shown: Mapping[str, frozenset[Seen]]
+    probes: Mapping[frozenset[str], str]
+    beside: Mapping[frozenset[str], str]
 
-    def can_name(self, cause: str, seen: Collection[Seen], *, as_probable: bool = False) -> bool:
-        """Return whether a finding of each group that the cause needs was seen.
+    def named(
+        self, shares: Mapping[str, float], seen: Collection[Seen], *, has_temp: bool
+    ) -> tuple[Verdict, float]:
+        """Return the cause that is named, or ``unknown``, and how certain it is (0 for that).
 
-        If other causes were seen at work, this one must have been seen at work too. Some findings
-        leave a cause probable, but keep it from being named.
+        `has_temp` is whether the drive's own temperature was seen to move.
         """
-        at_work = {name for name, group in self.witnesses.items() if not group.isdisjoint(seen)}
-        if at_work and cause not in at_work:
-            return False
-        for pair in seen:
-            for against in (self.unless,) if as_probable else (self.unless, self.sure_unless):
-                group = against.get(pair, {}).get(cause)
-                if group is not None and group.isdisjoint(seen):
-                    return False
-        return all(not group.isdisjoint(seen) for group in self.needs[cause])
+        first = max(CAUSES, key=lambda cause: shares[cause])
+        share, heat = min(shares[first], MAX_CONFIDENCE), shares["thermal"]
+        if first == "thermal":
+            is_sure = not has_temp or heat >= SURE_SHARE
+            share = share if has_temp else min(share, MAX_WITHOUT_TEMP)
+        else:
+            is_told = self.shows("thermal", seen, has_temp=has_temp)
+            is_sure = heat <= 1 - (SURE_SHARE if is_told else SURE_WITHOUT)
+        if is_sure and share >= MIN_SHARE_NAMED and self.shows(first, seen, has_temp=has_temp):
+            return first, share
+        return "unknown", 0.0
 
-    def confidence(self, cause: str, share: float, seen: Collection[Seen]) -> float:
-        """Return how certain a cause is that has this probability."""
-        met_by = set().union(*self.needs[cause]).intersection(seen)
-        caps = [self.alone[pair] for pair in met_by if pair in self.alone]
-        return min(share, MAX_CONFIDENCE, *(caps if len(met_by) == 1 else ()))
+    def shows(self, cause: str, seen: Collection[Seen], *, has_temp: bool) -> bool:
+        """Return whether something was seen that shows a cause, where that takes anything."""
+        return (
+            cause not in self.shown
+            or not self.shown[cause].isdisjoint(seen)
+            or (cause == "thermal" and has_temp)
+        )
 
     def shares(self, seen: Iterable[Seen]) -> dict[str, float]:
         """Return the probability of each cause, and of any other one; they add up to 1.
@@ -102,7 +112,6 @@ def table(name: str = "weights") -> WeightTable:
     package = resources.files("heatsoak.analysis.cause")
     weights = tomllib.loads((package / f"{name}.toml").read_text("utf-8"))
     rules = tomllib.loads((package / "rules.toml").read_text("utf-8"))
-    groups = {name: _group(rules["groups"], name) for name in rules["groups"]}
     return WeightTable(
         prior=_row(weights.pop("prior")),
         weights={
@@ -110,38 +119,15 @@ def table(name: str = "weights") -> WeightTable:
             for about, rows in weights.items()
             for seen, row in rows.items()
         },
-        judged=frozenset(rules["judged"]["about"]),
+        judged=frozenset(rules["judged"]),
         either={
             _pair(text): tuple(_pair(other) for other in others)
             for text, others in rules["either"].items()
         },
-        needs={
-            cause: tuple(groups[name] for name in names) for cause, names in rules["needs"].items()
-        },
-        unless=_unless(rules["unless"], groups),
-        sure_unless=_unless(rules["sure-unless"], groups),
-        alone={_pair(text): share for text, share in rules["alone"].items()},
-        witnesses={
-            cause: frozenset(_pair(text) for text in texts)
-            for cause, texts in rules["witnesses"].items()
-        },
-        probes={frozenset(rule.pop("between")): rule for rule in rules["probes"]},
+        shown={cause: frozenset(map(_pair, texts)) for cause, texts in rules["shown"].items()},
+        probes={frozenset(pair.split(", ")): text for pair, text in rules["probes"].items()},
+        beside={frozenset(pair.split(", ")): text for pair, text in rules["beside"].items()},
     )
-
-
-def _group(texts: Mapping[str, Sequence[str]], name: str) -> frozenset[Seen]:
-    """The findings of a group, and of the groups that it names."""
-    own = frozenset(_pair(text) for text in texts[name] if ": " in text)
-    return own.union(*(_group(texts, text) for text in texts[name] if ": " not in text))
-
-
-def _unless(
-    told: Mapping[str, Mapping[str, str]], groups: Mapping[str, frozenset[Seen]]
-) -> dict[Seen, dict[str, frozenset[Seen]]]:
-    return {
-        _pair(text): {cause: groups[name] for cause, name in causes.items()}
-        for text, causes in told.items()
-    }
 
 
 def _row(weights: Mapping[str, float]) -> Array:
@@ -151,18 +137,6 @@ def _row(weights: Mapping[str, float]) -> Array:
 def _pair(text: str) -> Seen:
     about, _, seen = text.partition(": ")
     return about, seen
-
-
-#: The lowest probability at which a cause is named.
-MIN_SHARE_NAMED = 0.75
-#: With a temperature that moves, heat of this probability is named though it is only probable.
-SURE_SHARE = 0.95
-#: A drive that is asked for less cools in step with that, as one that is held back does.
-_TOGETHER = {("rate-and-temperature", "together"), ("rate-and-temperature", "time")}
-#: A finding that moves the log-odds by less than this is neither for nor against.
-MIN_GAIN = 0.3
-#: No judgement from logs is more certain than this.
-MAX_CONFIDENCE = 0.99
 
 
 @dataclass(frozen=True)
@@ -175,7 +149,7 @@ class Judgement:
         evidence: sentences, each with the cause that it is for or against.
         shares: the probability of each cause, and of any that is not in the table.
         findings: what was seen.
-        shows_heat: whether something was seen that naming heat takes.
+        shows_heat: whether anything was seen that tells of heat, for it or against it.
     """
 
     cause: Verdict
@@ -193,8 +167,13 @@ class Judgement:
 
     @property
     def likeliest(self) -> str:
-        """The cause with the highest probability, named or not."""
-        return max(self.shares, key=lambda cause: self.shares[cause])
+        """The cause of the table with the highest probability, named or not."""
+        return max(CAUSES, key=lambda cause: self.shares[cause])
+
+    @property
+    def excludes_heat(self) -> bool:
+        """Whether it was not heat, whatever else it was."""
+        return self.shows_heat and self.shares["thermal"] <= 1 - SURE_SHARE
 
 
 def weigh(case: Case) -> Judgement:
@@ -204,15 +183,12 @@ def weigh(case: Case) -> Judgement:
     # a list, so that sums come out the same in every process
     seen = [finding.pair for finding in findings]
     shares = _shares(case, seen, rules)
-    shows_heat = rules.can_name("thermal", seen, as_probable=True)
+    cause, confidence = rules.named(shares, seen, has_temp=case.has_temp)
+    shows_heat = rules.shows("thermal", seen, has_temp=case.has_temp)
+    if cause != "unknown":
+        evidence = _sentences(findings, cause, None, shares, rules)
+        return Judgement(cause, confidence, evidence, shares, findings, shows_heat)
     first, second = sorted(CAUSES, key=lambda cause: -shares[cause])[:2]
-    is_sure = shares["thermal"] >= SURE_SHARE and temp_moves(case.view)
-    if getattr(case.view.step, "watched", False):
-        is_sure = is_sure and _TOGETHER.isdisjoint(seen)
-    if shares[first] >= MIN_SHARE_NAMED and rules.can_name(first, seen, as_probable=is_sure):
-        evidence = _sentences(findings, first, None, shares, rules)
-        confidence = rules.confidence(first, shares[first], seen)
-        return Judgement(first, confidence, evidence, shares, findings, shows_heat)
     evidence = _sentences(findings, first, second, shares, rules)
     if len(case.view.temp.values) == 0:
         distrusted = sorted(case.view.course.distrusted)
@@ -220,7 +196,7 @@ def weigh(case: Case) -> Judgement:
         if distrusted:
             missing = f"the readings of {listed(distrusted)} cannot be trusted"
         evidence.append(f"open: {missing}: the same step with other cooling would tell as well")
-    evidence.append(f"open: {_probe(case, first, second, rules)}")
+    evidence.append(f"open: to tell, {_probe(case, first, second, rules)}")
     return Judgement("unknown", 0.0, evidence, shares, findings, shows_heat)
 
 
@@ -278,8 +254,8 @@ def _gain(
 
 def _probe(case: Case, first: str, second: str, rules: WeightTable) -> str:
     """What would tell the two likeliest causes apart, but for what was recorded."""
-    usual = {"probe": "run the same step again, after a pause and in other conditions"}
-    rule = rules.probes.get(frozenset((first, second)), usual)
-    if "beside" in rule and not case.view.columns("cpu_"):
-        return f"to tell, {rule['beside']}"
-    return f"to tell, {rule['probe']}"
+    pair = frozenset((first, second))
+    if pair in rules.beside and not case.view.columns("cpu_"):
+        return rules.beside[pair]
+    usual = "run the same step again, after a pause and in other conditions"
+    return rules.probes.get(pair, usual)

@@ -89,7 +89,39 @@ def find(series: RateSeries) -> Found | None:
     bins = binned(series)
     if len(bins.logs) < 4:  # fewer tell no noise
         return None
-    return _Walk(series, bins).found()
+    found = _Walk(series, bins).found()
+    return found if found.drops else replace(found, drops=_of_stalls(series))
+
+
+#: Stalls that come ever more often show in means over this.
+_OVER_S = 10.0
+#: A stall, as a share of the level, and the share of samples that are one, before and in a fall.
+_STALLED, _RARE, _OFTEN = 0.5, 0.01, 0.03
+
+
+def _of_stalls(series: RateSeries) -> list[measure.Drop]:
+    """The falls of means that stalls of a sample or two make, as of a governor that stops the drive
+    for a moment now and again."""
+    count = int(series.duration_s / _OVER_S)
+    rare = np.mean(series.values < _STALLED * np.median(series.values)) < _RARE
+    if rare or series.sampling_s > _OVER_S / 4 or count < _MIN_SAMPLES:
+        return []
+    edges_s = _OVER_S * np.arange(count + 1, dtype=np.float64)
+    means = series.means(edges_s)
+    known = np.isfinite(means)
+    over = replace(series, t_s=edges_s[1:], interval_s=np.diff(edges_s), values=means)
+    over = over.without([(edges_s[n], edges_s[n + 1]) for n in np.flatnonzero(~known)])
+    bins = binned(over) if len(over.values) >= _MIN_SAMPLES else None
+    if bins is None or len(bins.logs) < 4:
+        return []
+
+    drops = _Walk(over, bins).found().drops
+    if not drops:
+        return []
+    is_stalled = series.values < _STALLED * drops[0].before
+    before = is_stalled[series.t_s <= drops[0].onset_s - _OVER_S]
+    after = is_stalled[series.t_s > drops[0].onset_s]
+    return drops if np.mean(after) >= _OFTEN and np.sum(before) <= _RARE * len(before) else []
 
 
 class _Walk:

@@ -341,6 +341,13 @@ class _Table:
         ]
         raws = {c.index: self._upward(c, section.columns.get(c.index)) for c in columns}
         counted = {c.index for c in columns if _only_grows(c.meaning, raws[c.index])}
+        # of what one direction counts, the other may have had none
+        kinds = {c.meaning.column.split("_", 1)[-1] for c in columns if c.index in counted}
+        counted |= {
+            c.index
+            for c in columns
+            if c.meaning.column.split("_", 1)[-1] in kinds and _stands_still(raws[c.index])
+        }
         guessed = derived.unit_by_magnitude(
             frames.rates(raws[c.index], t_s) if c.index in counted else raws[c.index] for c in bare
         )
@@ -446,6 +453,11 @@ def _only_grows(what: Meaning, raw: frames.Array) -> bool:
     usual = float(np.median(grown))
     least = 0.0 if what.column.endswith("iops") else _LEAST_GROWTH
     return is_count and usual > least and float(known[0]) > _MIN_ROWS * usual
+
+
+def _stands_still(raw: frames.Array) -> bool:
+    known = raw[np.isfinite(raw)]
+    return len(known) >= _MIN_ROWS and bool(np.ptp(known) == 0)
 
 
 def _has_passes(header: Sequence[str]) -> bool:

@@ -66,21 +66,30 @@ CHECKS: dict[str, Callable[[Case], Evidence | None]] = {
 
 #: What tells how warm the drive is.
 _OF_WARMTH = {
+    "full-speed-at",
     "heat-balance",
     "known-limit",
+    "let-go",
+    "on-top",
     "onset-temperature",
+    "onset-temperatures",
     "rate-and-temperature",
     "stated-limit",
+    "swings",
     "temperature-bend",
     "temperature-course",
+    "when-cooler",
 }
 
 
 def observe(case: Case) -> list[Finding]:
-    """Return all findings about a drop's cause, whatever their weight."""
+    """Return all findings about a drop's cause that may speak, whatever their weight.
+
+    A temperature that does not move tells nothing of the drive's warmth, and one that has locked up
+    nothing that matters to the drive any more.
+    """
     seen = ((about, check(case)) for about, check in CHECKS.items())
     found = [Finding(about, *evidence) for about, evidence in seen if evidence is not None]
-    if any(finding.pair == ("sensor", "locked-up") for finding in found):
-        # how warm it is no longer matters to the drive
-        return [finding for finding in found if finding.about not in _OF_WARMTH]
-    return found
+    if case.has_temp and ("sensor", "locked-up") not in [finding.pair for finding in found]:
+        return found
+    return [finding for finding in found if finding.about not in _OF_WARMTH]

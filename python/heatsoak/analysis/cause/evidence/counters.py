@@ -8,7 +8,7 @@ import numpy as np
 
 from heatsoak import words
 from heatsoak.analysis.cause.case import Case, Evidence
-from heatsoak.analysis.definitions import HELD_WITHIN_K, MIN_THROTTLING_C
+from heatsoak.analysis.definitions import HELD_WITHIN_K
 from heatsoak.analysis.view import StepView
 from heatsoak.recording.columns import throttle_counters, throttle_statuses
 
@@ -65,17 +65,17 @@ def _first_rise_s(case: Case) -> tuple[float, float]:
 
 
 def power_state(case: Case) -> Evidence | None:
-    """A drive that throttles may enter a lower operational power state under load."""
+    """A drive that throttles may enter a lower power state under load; or its host may set one."""
     states = case.before_and_during("power_state")
     if states is None:
         return None
     before, during = states
     if during <= before:
         return None
-    said = f"the drive went from power state {round(before)} to {round(during)} under load"
-    if case.onset_c is not None and case.onset_c < MIN_THROTTLING_C and case.hotter is None:
-        return "set", f"{said} at {words.temp_text(case.onset_c)}, as a host sets it"
-    return "lowered", said
+    return (
+        "lowered",
+        f"the drive went from power state {round(before)} to {round(during)} under load",
+    )
 
 
 def stated_limit(case: Case) -> Evidence | None:

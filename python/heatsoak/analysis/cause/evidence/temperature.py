@@ -58,13 +58,26 @@ def locked_up(case: Case) -> Evidence | None:
 
 
 def at_onset(case: Case) -> Evidence | None:
-    """Drives throttle at a reported 60 to 90 C; hardly any does when cool."""
-    if case.onset_c is None:
+    """Drives throttle at a reported 60 to 90 C; hardly any does when cool.
+
+    What falls for long, or again and again, may do so for what it becomes meanwhile.
+    """
+    drop, onset_c = case.drop, case.onset_c
+    if onset_c is None:
         return None
-    seen = next((grade for grade, from_c in GRADES if case.onset_c >= from_c), "cool")
+    fell_s = case.length_s if drop.oscillates else drop.fall_s
+    fell_c = float(
+        np.max(case.view.temp.between(drop.onset_s, drop.onset_s + fell_s), initial=onset_c)
+    )
+    text = f"it was at {words.temp_text(onset_c)} when it fell"
+    if fell_c >= onset_c + MIN_RISE_K:
+        text += f", and at {words.temp_text(fell_c)} before it fell no more"
+    else:
+        fell_c = onset_c
+    seen = next((grade for grade, from_c in GRADES if fell_c >= from_c), "cool")
     if case.hotter is not None and seen in ("cool", "lukewarm"):
         return None  # one sensor is no evidence against heat while another is at its limit
-    return seen, f"it was at {words.temp_text(case.onset_c)} when it fell"
+    return seen, text
 
 
 def course(case: Case) -> Evidence | None:
