@@ -28,14 +28,13 @@ def limited_by_link(view: StepView) -> str | None:
     A rate at the ceiling of a link with fewer lanes or an older generation than the drive supports
     would be higher in another host.
     """
-    series = view.throughput
-    if series.unit != "mb_s" or len(series.values) == 0 or view.course.link_ceiling_mb_s is None:
+    series, known = view.throughput, view.course.link_ceiling_mb_s
+    if series.unit != "mb_s" or not view.has_rates or known is None:
         return None
-    ceiling, most = view.course.link_ceiling_mb_s
+    ceiling, most = known
     # links sleep when idle: what they carry under load counts
     readings = view.track("link_mb_s").values
-    if len(readings):
-        ceiling = float(np.median(readings))
+    ceiling = float(np.median(readings)) if len(readings) else ceiling
     level = float(np.median(series.values))
     low, high = reference.NEAR_CEILING
     if ceiling >= NARROW * most or not low * ceiling <= level <= high * ceiling:
@@ -75,8 +74,7 @@ def after_a_slow_load(
     the loss. `cause_of` tells why another step lost speed that it did not regain.
     """
     origin = view.slowed_by
-    drop = None if origin is None else origin.lasting_drop
-    if view.drops is None or origin is None or drop is None:
+    if view.drops is None or origin is None or (drop := origin.lasting_drop) is None:
         return None
     full = reference.full_speed(view, [one for one in others if one.slowed_by is None])
     known = [] if full is None else [full.mid]
@@ -92,11 +90,9 @@ def after_a_slow_load(
         return None
     is_heat = cause == "thermal" and (is_counted or (is_held and lost is not None))
     by = "heat" if cause == "thermal" else "something"
-    share = None if lost is None else words.share_text(lost)
-    text = f"it ran {share} below its full speed from the start, " if share else "it started "
+    text = "it started " if lost is None else f"{_below(lost)} from the start, "
     text += f"right after '{origin.step.name}', which {by} had slowed by "
-    text += words.share_text(drop.depth)
-    text += ", and stayed as hot" if is_held else ""
+    text += f"{words.share_text(drop.depth)}{', and stayed as hot' if is_held else ''}"
     text += "; the drive counted throttling" if is_counted else ""
     text += "" if is_heat else ": a pause between them would tell"
     return SlowFromStart("thermal" if is_heat else "unknown", lost, text)
@@ -113,15 +109,11 @@ def _is_held(view: StepView, origin: StepView) -> bool | None:
 
 def never_throttled(view: StepView, others: Sequence[StepView]) -> bool:
     """Whether it stayed too cool for that, or the drive's own status said so throughout."""
-    top_c = view.max_temp_c
-    if (
-        top_c is not None
-        and top_c < definitions.MIN_THROTTLING_C
-        and view.at_its_limit(-math.inf, math.inf) is None
-        and temp_moves(view, *others)
-    ):
+    top_c, own = view.max_temp_c, throttle_statuses(view.columns("throttle_"))
+    is_cool = top_c is not None and top_c < definitions.MIN_THROTTLING_C
+    if is_cool and view.at_its_limit(-math.inf, math.inf) is None and temp_moves(view, *others):
         return True
-    return bool(throttle_statuses(view.columns("throttle_"))) and not risen(view)
+    return bool(own) and not risen(view)
 
 
 def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None:
@@ -169,7 +161,7 @@ def begun_slow(
     recordings, held is told beside it.
     """
     if (slow := reference.lost_from_start(view, others)) is not None:
-        return _below(view, *slow)
+        return _below_speed(view, *slow)
     temps_c = view.temp.values
     if len(temps_c) == 0:
         is_shown, why = False, "no temperature tells whether it was slow before"
@@ -188,9 +180,12 @@ def begun_slow(
     return why
 
 
-def _below(view: StepView, lost: float, full: Range) -> str:
-    share, speed = words.share_text(lost), view.throughput.text(full.mid)
-    return f"it ran {share} below its full speed, {speed}, from the start"
+def _below(lost: float) -> str:
+    return f"it ran {words.share_text(lost)} below its full speed"
+
+
+def _below_speed(view: StepView, lost: float, full: Range) -> str:
+    return f"{_below(lost)}, {view.throughput.text(full.mid)}, from the start"
 
 
 def slower_than_elsewhere(
@@ -208,21 +203,18 @@ def slower_than_elsewhere(
 
 
 def _when_cool(view: StepView, others: Sequence[StepView]) -> SlowFromStart | None:
-    start_c = view.start_c
-    if start_c is not None and start_c < definitions.MIN_THROTTLING_C:
-        return None
     slow = reference.lost_from_start(view, filter(reference.began_cool, others))
-    if slow is None:
+    if slow is None or reference.began_cool(view):
         return None
-    hot = "" if start_c is None else f", at {words.temp_text(start_c)}"
-    return SlowFromStart("unknown", slow[0], f"{_below(view, *slow)}{hot}")
+    hot = "" if view.start_c is None else f", at {words.temp_text(view.start_c)}"
+    return SlowFromStart("unknown", slow[0], f"{_below_speed(view, *slow)}{hot}")
 
 
 def _when_cooled(view: StepView, other: StepView, cooling: OtherCooling) -> SlowFromStart | None:
     here_c, there_c = view.max_temp_c, other.max_temp_c
-    least_c = definitions.MIN_THROTTLING_C
-    if there_c is not None:
-        least_c = there_c + definitions.HELD_WITHIN_K
+    least_c = (
+        there_c + definitions.HELD_WITHIN_K if there_c is not None else definitions.MIN_THROTTLING_C
+    )
     # it may have stayed too cool to throttle, or have been no hotter than there
     if cooling.is_better is False or (here_c is not None and here_c < least_c):
         return None
@@ -233,13 +225,12 @@ def _when_cooled(view: StepView, other: StepView, cooling: OtherCooling) -> Slow
     if not is_like or lost < 1 - reference.FULL:
         return None
     times = words.number_text(1 / (1 - lost), 2)
-    said = f"with {cooling.text} the same load ran {times} times as fast"
+    said = f"with {cooling.text} the same load ran {times} times as fast, "
     if here_c is None or there_c is None:
-        return SlowFromStart(
-            "unknown", lost, f"{said}, and no temperature shows whether heat is why"
-        )
-    temps = f"{words.temp_text(there_c)} at most: here it got {words.temp_text(here_c)} hot"
-    return SlowFromStart("thermal", lost, f"{said}, the drive at {temps}")
+        said += "and no temperature shows whether heat is why"
+        return SlowFromStart("unknown", lost, said)
+    said += f"the drive at {words.temp_text(there_c)} at most: here it got "
+    return SlowFromStart("thermal", lost, f"{said}{words.temp_text(here_c)} hot")
 
 
 #: Means are over at least this.
@@ -294,25 +285,17 @@ def not_held(series: RateSeries, stalls: Sequence[Stall] = (), what: str = "it")
         return NotHeld("too little of it was measured to tell")
     if said := _swing(series, bins, bin_s, what):
         return NotHeld(said)
-    lower, missing = _lower(series, bin_s, what), _missing(bins, what)
-    if lower is None or (lower.hidden is not None and missing):
-        return NotHeld(missing) if missing else None
+    lower = _lower(series, bin_s, what)
+    # single bins may cost as much that are too few to stand out of the noise
+    lost = 1 - float(np.mean(bins)) / max(float(np.median(bins)), 1e-9)
+    if lost > definitions.MIN_DROP and (lower is None or lower.hidden is not None):
+        return NotHeld(f"{what} moved {words.share_text(lost)} less than at its usual speed")
     return lower
 
 
 def _means(series: RateSeries, bin_s: float) -> Array:
     means = resampled(series, 0.0, series.duration_s, bin_s)
     return means[np.isfinite(means)]
-
-
-def _missing(bins: Array, what: str) -> str | None:
-    """What single bins cost that are too few to stand out of the noise, as a sentence."""
-    lost = 1 - float(np.mean(bins)) / max(float(np.median(bins)), 1e-9)
-    return (
-        f"{what} moved {words.share_text(lost)} less than at its usual speed"
-        if lost > definitions.MIN_DROP
-        else None
-    )
 
 
 def _swing(series: RateSeries, bins: Array, bin_s: float, what: str) -> str | None:
@@ -349,10 +332,7 @@ def _lower(series: RateSeries, bin_s: float, what: str) -> NotHeld | None:
             is_rough = count == 1 and bin_s >= 2 * _LEAST_WINDOW_S and bin_s > first_s
             if len(bins) < 2 * count or length_s < _LEAST_WINDOW_S or is_rough:
                 continue
-            windows = bins
-            if count > 1:
-                rows = np.lib.stride_tricks.sliding_window_view(bins, count)
-                windows = np.median(rows, axis=1)
+            windows = np.median(np.lib.stride_tricks.sliding_window_view(bins, count), axis=1)
             error = noise * (1.25 * math.sqrt(alike / count) if count > 1 else 1.0)
             # so many deviations is the most extreme of so many, with one to spare
             error *= math.sqrt(2 * math.log(len(windows))) + 1.0
@@ -379,16 +359,15 @@ def _lower(series: RateSeries, bin_s: float, what: str) -> NotHeld | None:
     if said is not None:
         level, low_s, high = said
         span = f"{words.duration_text(low_s)} of {words.duration_text(series.duration_s)}"
-        return NotHeld(
-            f"{what} ran at about {series.text(level)} for {span}, and {series.text(high)} at best"
-        )
-    if hidden > _HIDDEN:
-        speed = "its speed" if what == "it" else f"the speed of {what}"
-        if hidden >= 1:
-            return NotHeld(f"{speed} varies too much to tell", 1.0)
-        lost = words.share_text(hidden)
-        return NotHeld(f"{speed} varies so much that a loss of {lost} would not show", hidden)
-    return None
+        text = f"{what} ran at about {series.text(level)} for {span}, and "
+        return NotHeld(f"{text}{series.text(high)} at best")
+    if hidden <= _HIDDEN:
+        return None
+    speed = "its speed" if what == "it" else f"the speed of {what}"
+    if hidden >= 1:
+        return NotHeld(f"{speed} varies too much to tell", 1.0)
+    lost = words.share_text(hidden)
+    return NotHeld(f"{speed} varies so much that a loss of {lost} would not show", hidden)
 
 
 def _noise(bins: Array) -> tuple[float, float]:

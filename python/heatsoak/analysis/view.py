@@ -121,12 +121,10 @@ class StepView:
     def lasting_drop(self) -> falls.Drop | None:
         """The last drop that lasted to the end of the step."""
         slack_s = max(_TO_THE_END_S, _TO_THE_END * self.throughput.sampling_s) if self.drops else 0
-        lasting = [
-            drop
-            for drop in self.drops or []
-            if not drop.recovered and drop.end_s >= self.throughput.duration_s - slack_s
-        ]
-        return lasting[-1] if lasting else None
+        for drop in reversed(self.drops or []):
+            if not drop.recovered and drop.end_s >= self.throughput.duration_s - slack_s:
+                return drop
+        return None
 
     @property
     def written_before_gb(self) -> float:
@@ -176,13 +174,10 @@ class StepView:
     def track(self, column: str) -> SensorTrack:
         """Return the readings of a sensor's column; times count from the step's start."""
         if column not in self._tracks:
-            self._tracks[column] = self._read(column)
+            values, t_s = self.column(column), self.column("t_s")
+            known = np.isfinite(values)
+            self._tracks[column] = SensorTrack(t_s[known] - self.start_s, values[known])
         return self._tracks[column]
-
-    def _read(self, column: str) -> SensorTrack:
-        values = self.column(column)
-        known = np.isfinite(values)
-        return SensorTrack(self.column("t_s")[known] - self.start_s, values[known])
 
     def column(self, name: str) -> Array:
         """Return a column of the samples, row by row; what was not measured is NaN."""
@@ -360,16 +355,15 @@ class _Samples:
     @cached_property
     def whole(self) -> pl.DataFrame:
         """All samples."""
-        return self.recording.samples(
-            judged(["t_s", "step", "interval_s", *self.recording.meta.columns])
-        )
+        columns = ["t_s", "step", "interval_s", *self.recording.meta.columns]
+        return self.recording.samples(judged(columns))
 
     @cached_property
     def _rows(self) -> dict[str, tuple[int, int, int]]:
         """The first row of each step, its last, and how many it has."""
         row = pl.col("row")
         rows = self.whole.select("step").with_row_index("row").group_by("step")
-        found = rows.agg(row.min().alias("first"), row.max().alias("last"), pl.len().alias("count"))
+        found = rows.agg(first=row.min(), last=row.max(), count=pl.len())
         return {step: tuple(rest) for step, *rest in found.iter_rows()}
 
     def of(self, step: str) -> pl.DataFrame:
