@@ -16,7 +16,6 @@ from heatsoak.analysis.course import Course, course_of, load_of
 from heatsoak.analysis.findings import Verdict
 from heatsoak.analysis.sensors import sense
 from heatsoak.analysis.series import Array, RateSeries, directions, iops, throughput
-from heatsoak.catalog.families import family_of
 from heatsoak.ranges import Range
 from heatsoak.recording import Recording, columns
 from heatsoak.recording.columns import TEMPERATURES, judged, limits_c
@@ -281,6 +280,10 @@ class StepView:
             for name, track in self.own_temps().items()
             if name != self.main_sensor
         }
+        if not tops_c:
+            return None
+        from heatsoak.catalog.families import family_of  # most recordings have one sensor
+
         family = family_of(self.course.drive.get("model"))
         found = ((family.reported_c(name, c), c, name) for name, c in tops_c.items())
         at_c, top_c, name = max(found, default=(-np.inf, 0.0, ""))
@@ -338,11 +341,13 @@ def drops_of(samples: pl.DataFrame) -> list[falls.Drop] | None:
 
 
 def temp_moves(*views: StepView) -> bool:
-    """Return whether the temperature of the first moves, in it or in the others of its recording.
+    """Return whether the temperature of the first moves, in it, in the others of its recording, or
+    in a fill right before one of these.
 
     A governor follows none that stands still.
     """
-    values = [one.temp.values for one in views]
+    fills = [one.preceded_by for one in views if one.preceded_by is not None]
+    values = [one.temp.values for one in (*views, *fills)]
     return len(values[0]) > 0 and bool(np.ptp(np.concatenate(values)) >= definitions.MIN_RISE_K)
 
 
