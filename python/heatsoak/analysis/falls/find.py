@@ -82,14 +82,11 @@ def find(series: RateSeries) -> Found | None:
     `SECOND_FALL` of what it had come to is a drop of its own.
     """
     series = tidied(series)
-    if len(series.values) < _MIN_SAMPLES:
-        return None
-    if series.t_s[-1] - series.t_s[0] + series.interval_s[0] < MIN_S:
+    if len(series.values) < _MIN_SAMPLES or np.ptp(series.t_s) + series.interval_s[0] < MIN_S:
         return None
     bins = binned(series)
-    if len(bins.logs) < 4:  # fewer tell no noise
-        return None
-    return _Walk(series, bins).found()
+    # fewer tell no noise
+    return None if len(bins.logs) < 4 else _Walk(series, bins).found()
 
 
 class _Walk:
@@ -119,36 +116,29 @@ class _Walk:
             lost = -float(np.expm1(np.min(self._seen[start:end] - self._curve[start:end])))
             dips.append(Stall(self._traced.at_s(start), self._traced.at_s(end), lost))
         work = float(np.sum(self._series.values * self._series.interval_s))
-        brief = [
-            one
-            for one in drops
-            if one.recovered and one.end_s - one.onset_s <= definitions.MAX_STEADY_FALL_S
-        ]
-        if (
-            sum((d.before - d.during) * (d.end_s - d.onset_s) for d in brief)
-            < definitions.MAX_STEADY_LOSS * work
-        ):
+        most_s = definitions.MAX_STEADY_FALL_S
+        brief = [one for one in drops if one.recovered and one.length_s <= most_s]
+        lost = sum((one.before - one.during) * one.length_s for one in brief)
+        if lost < definitions.MAX_STEADY_LOSS * work:
             drops = [one for one in drops if one not in brief]
             dips += [Stall(one.onset_s, one.end_s, one.depth) for one in brief]
-        swings: list[measure.Drop] = []
+        swing = None
         if not drops and (one := self._usual) is not None:
-            swings = self._traced.drops_of(
-                measure.Fall(0, one.start, one.start, one.end, False, swing=one)
-            )
+            whole = measure.Fall(0, one.start, one.start, one.end, False, swing=one)
+            swing = self._traced.drop_of(whole)
         drops.sort(key=lambda one: one.onset_s)
-        return Found(
-            drops, swings[0] if swings else None, sorted(dips, key=lambda dip: dip.begin_s)
-        )
+        return Found(drops, swing, sorted(dips, key=lambda dip: dip.begin_s))
 
     def _usual_swing(self) -> Swing | None:
         """The swing that was there from the start; a slow one has fallen all the same."""
-        first = self._swings[0] if self._swings else None
-        if first is None or not first.is_usual:
-            return None
-        if first.period * self._bins.width_s > 2 * definitions.MAX_STEADY_FALL_S:
-            return None
-        self._swings = self._swings[1:]
-        return first
+        most = 2 * definitions.MAX_STEADY_FALL_S / self._bins.width_s
+        is_there = self._swings and self._swings[0].is_usual and self._swings[0].period <= most
+        return self._swings.pop(0) if is_there else None
+
+    def _every(self) -> list[tuple[int, Swing]]:
+        """Where each swing begins to count, and the swing; the usual one from the start."""
+        usual = [] if self._usual is None else [(0, self._usual)]
+        return [*((one.start, one) for one in self._swings), *usual]
 
     def _filled(self) -> Array:
         """The curve without what is soon back, and with swings at their lows or, usual, means."""
@@ -161,9 +151,8 @@ class _Walk:
             if end - start <= self._bins.count(STANDSTILL_S):
                 whole = slice(max(0, start - 2), end + 2)
                 filled[whole] = longer[whole]
-        for one in [*self._swings, *([self._usual] if self._usual else [])]:
+        for start, one in self._every():
             is_usual = one is self._usual
-            start = 0 if is_usual else one.start
             size = max(1, round(one.period))
             level = np.log(np.mean(np.exp(bins.logs[start : one.start + 4 * size])))
             filled[start : one.end] = level if is_usual else one.low
@@ -175,8 +164,7 @@ class _Walk:
         """The pieces that are longer than a stall; the course of a swing in the place of others."""
         lasting: list[Piece] = []
         inside = np.zeros(len(self._curve), dtype=bool)
-        for one in [*self._swings, *([self._usual] if self._usual else [])]:
-            start = 0 if one is self._usual else one.start
+        for start, one in self._every():
             inside[start : one.end] = True
             level = float(self._curve[one.start])
             course = [replace(piece, level=piece.level + level) for piece in one.course]
@@ -189,8 +177,8 @@ class _Walk:
             for start, end in spans_of(~inside[piece.start : piece.end])
         ]
         stall = self._bins.count(measure.STALL_S)
-        lasting += [part for part in parts if part.end - part.start > stall]
-        for row in _adjoining(part for part in parts if part.end - part.start <= stall):
+        lasting += [part for part in parts if part.length > stall]
+        for row in _adjoining(part for part in parts if part.length <= stall):
             # brief ones in a row are a quick change, or a level that scatters
             if self._length(row) > stall:
                 lasting += row
@@ -253,7 +241,7 @@ class _Walk:
                 return self._leaves(self._begin)
             if below is not None:
                 edge = start if below or held is None else held.end
-                is_brief = piece.end - piece.start <= self._bins.brief
+                is_brief = piece.length <= self._bins.brief
                 jump = 0.0 if held is None else held.last - self._curve[start]
                 if is_brief or jump < -_LOST:
                     # it has fallen little by little
@@ -299,10 +287,10 @@ class _Walk:
         before = [piece for piece in self._pieces if base < piece.end <= start]
         lowered: list[int] = []
         for piece in reversed(before):
-            mean = float(np.mean(self._curve[max(piece.start, base) : piece.end]))
-            if mean >= level + np.log1p(-definitions.ONSET_LOSS):
+            start = max(piece.start, base)
+            if np.mean(self._curve[start : piece.end]) >= level + np.log1p(-definitions.ONSET_LOSS):
                 break
-            lowered.append(max(piece.start, base))
+            lowered.append(start)
         return lowered
 
     def _returns(self, start: int, level: float) -> int | None:
@@ -313,7 +301,7 @@ class _Walk:
         for piece in self._pieces:
             if piece.end <= start:
                 continue
-            error = piece.noise.of_mean(piece.end - piece.start)
+            error = piece.noise.of_mean(piece.length)
             doubt = min(2 * error, 0.5 * (_BACK - _LOST)) if piece.start > start else 0.0
             begin = max(piece.start, start)
             back = measure.first_of(self._curve[begin : piece.end] >= level + _BACK - doubt)
@@ -323,7 +311,7 @@ class _Walk:
 
     def _swing_at(self, piece: Piece) -> Swing | None:
         """The swing that a piece is part of, or that it leads to at once."""
-        is_brief = piece.end - piece.start <= self._bins.count(SETTLED_S)
+        is_brief = piece.length <= self._bins.count(SETTLED_S)
         soon = piece.end if is_brief else piece.start
         return next((one for one in self._swings if one.start <= soon < one.end), None)
 
@@ -333,38 +321,27 @@ class _Walk:
         lasting: list[measure.Fall] = [fall]
         until = settled = 0
         for before, after in pairwise(self._lowered(fall)):
-            if (
-                before.start > settled
-                and abs(before.first - self._curve[before.start - 1]) > -_LOST
-            ):
-                settled = before.start
+            jump = abs(before.first - self._curve[before.start - 1])
+            settled = before.start if before.start > settled and jump > -_LOST else settled
             held = before.end - max(settled, fall.start)
             if after.start < until or not self._falls_again(before, after, held):
                 continue
             back = measure.first_of(self._curve[after.end : fall.end] >= before.last + _BACK)
             until = fall.end if back is None else after.end + back
-            second = measure.Fall(
-                before.start,
-                before.end,
-                after.start,
-                until,
-                True,
-                swing=self._swing_at(after),
-                is_second=True,
-            )
+            edges, swing = (before.start, before.end, after.start, until), self._swing_at(after)
+            second = measure.Fall(*edges, True, swing=swing, is_second=True)
             if back is not None:
                 passing.append(second)
                 continue
             until = 0
             lasting[-1] = replace(lasting[-1], end=second.start, recovered=False)
             lasting.append(replace(second, recovered=fall.recovered))
-        deeper = [drop for one in passing for drop in self._traced.drops_of(one)]
-        drops = list(deeper)
-        end_s = self._traced.at_s(fall.end)
+        deeper = list(filter(None, map(self._traced.drop_of, passing)))
+        drops, end_s = list(deeper), self._traced.at_s(fall.end)
         for one in reversed(lasting):
-            found = self._traced.drops_of(one, end_s, deeper)
-            drops += found
-            end_s = found[0].onset_s if found else end_s
+            if (drop := self._traced.drop_of(one, end_s, deeper)) is not None:
+                drops.append(drop)
+                end_s = drop.onset_s
         return drops
 
     def _lowered(self, fall: measure.Fall) -> list[Piece]:
@@ -375,10 +352,8 @@ class _Walk:
             if not fall.start < piece.end <= fall.end:
                 continue
             is_up = bool(lowered) and piece.first > lowered[-1].last - _LOST
-            after = self._seen[piece.end : piece.end + brief]
-            if not (
-                is_up and piece.end - piece.start <= brief and np.any(after < piece.last + _LOST)
-            ):
+            is_brief, after = piece.length <= brief, self._seen[piece.end : piece.end + brief]
+            if not (is_up and is_brief and np.any(after < piece.last + _LOST)):
                 lowered.append(piece)
         return lowered
 
