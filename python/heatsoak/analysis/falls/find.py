@@ -131,9 +131,12 @@ class _Walk:
 
     def _usual_swing(self) -> Swing | None:
         """The swing that was there from the start; a slow one has fallen all the same."""
-        most = 2 * definitions.MAX_STEADY_FALL_S / self._bins.width_s
-        is_there = self._swings and self._swings[0].is_usual and self._swings[0].period <= most
-        return self._swings.pop(0) if is_there else None
+        first = self._swings[0] if self._swings and self._swings[0].is_usual else None
+        most_s = 2 * definitions.MAX_STEADY_FALL_S
+        if first is None or first.period * self._bins.width_s > most_s:
+            return None
+        self._swings = self._swings[1:]
+        return first
 
     def _every(self) -> list[tuple[int, Swing]]:
         """Where each swing begins to count, and the swing; the usual one from the start."""
