@@ -8,9 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from heatsoak.analysis import definitions
-from heatsoak.analysis.falls import measure
+from heatsoak.analysis.falls import measure, swings
 from heatsoak.analysis.falls.curve import STANDSTILL, Bins, Piece, binned, drawn, unit_of
-from heatsoak.analysis.falls.swings import Swing, curve_of, swings_of
 from heatsoak.analysis.series import HELD_SAMPLES, Array, RateSeries, spans_of, tidied
 
 #: Too little to tell a level from its noise.
@@ -99,8 +98,8 @@ class _Walk:
         self._series, self._bins = series, bins
         # what fewer samples held at first is a slow start or a burst
         self._begin, self._held = 0, max(bins.count(HELD_SAMPLES * series.sampling_s), 2)
-        chain, self._seen = curve_of(bins)
-        self._swings = swings_of(bins, chain, self._seen)
+        chain, self._seen = swings.curve_of(bins)
+        self._swings = swings.swings_of(bins, chain, self._seen)
         self._usual = self._usual_swing()
         self._curve = self._filled()
         self._stalls = spans_of(self._seen < self._curve + _LOST)
@@ -129,7 +128,7 @@ class _Walk:
         drops.sort(key=lambda one: one.onset_s)
         return Found(drops, swing, sorted(dips, key=lambda dip: dip.begin_s))
 
-    def _usual_swing(self) -> Swing | None:
+    def _usual_swing(self) -> swings.Swing | None:
         """The swing that was there from the start; a slow one has fallen all the same."""
         first = self._swings[0] if self._swings and self._swings[0].is_usual else None
         most_s = 2 * definitions.MAX_STEADY_FALL_S
@@ -138,7 +137,7 @@ class _Walk:
         self._swings = self._swings[1:]
         return first
 
-    def _every(self) -> list[tuple[int, Swing]]:
+    def _every(self) -> list[tuple[int, swings.Swing]]:
         """Where each swing begins to count, and the swing; the usual one from the start."""
         usual = [] if self._usual is None else [(0, self._usual)]
         return [*((one.start, one) for one in self._swings), *usual]
@@ -312,7 +311,7 @@ class _Walk:
                 return begin + back
         return None
 
-    def _swing_at(self, piece: Piece) -> Swing | None:
+    def _swing_at(self, piece: Piece) -> swings.Swing | None:
         """The swing that a piece is part of, or that it leads to at once."""
         is_brief = piece.length <= self._bins.count(SETTLED_S)
         soon = piece.end if is_brief else piece.start
