@@ -98,12 +98,12 @@ def after_a_slow_load(
     return SlowFromStart("thermal" if is_heat else "unknown", lost, text)
 
 
-def _is_held(view: StepView, origin: StepView) -> bool | None:
+def _is_held(view: StepView, origin: StepView) -> bool:
     """Whether the drive stayed as hot as it was at the end of the earlier load."""
     end_s = origin.throughput.duration_s
     late_c, here_c = origin.temp.between(end_s - _LATE_S, end_s), view.temp.values
     if len(late_c) == 0 or len(here_c) == 0:
-        return None
+        return False
     return float(np.median(here_c)) >= float(np.median(late_c)) - definitions.HELD_WITHIN_K
 
 
@@ -128,9 +128,8 @@ def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None
     doubt = ""
     if len(view.temp.values) == 0:
         # one that stands still may be right; what no drive survives is another unit, or a code
-        aside = [
-            track.between(-math.inf, first_s) for track in view.own_temps(trusted=False).values()
-        ]
+        tracks = view.own_temps(trusted=False).values()
+        aside = [track.between(-math.inf, first_s) for track in tracks]
         known = (values for values in aside if np.max(values, initial=0.0) <= definitions.HOTTEST_C)
         temps_c, doubt = next(known, temps_c), ", by a sensor that cannot be trusted"
     if len(temps_c) == 0:
@@ -138,17 +137,13 @@ def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None
     coolest_c = float(np.min(temps_c))
     speed_up = reference.started_faster(view)
     if coolest_c >= definitions.MIN_THROTTLING_C and speed_up >= definitions.MUCH_FASTER:
-        return (
-            f"it was {words.number_text(speed_up, 2)} times as fast in its first second, at "
-            f"{words.temp_text(temps_c[0])}{doubt}"
-        )
+        times, hot = words.number_text(speed_up, 2), words.temp_text(temps_c[0])
+        return f"it was {times} times as fast in its first second, at {hot}{doubt}"
     limit_c = definitions.USUALLY_THROTTLING_C
     if coolest_c < limit_c or reference.is_shown(view, others, limit_c):
         return None
-    return (
-        f"it was at {words.temps_text(temps_c)} from its first second, as hot as drives throttle "
-        f"at{doubt}"
-    )
+    hot = words.temps_text(temps_c)
+    return f"it was at {hot} from its first second, as hot as drives throttle at{doubt}"
 
 
 def begun_slow(
@@ -162,17 +157,13 @@ def begun_slow(
     """
     if (slow := reference.lost_from_start(view, others)) is not None:
         return _below_speed(view, *slow)
-    temps_c = view.temp.values
-    if len(temps_c) == 0:
-        is_shown, why = False, "no temperature tells whether it was slow before"
-    else:
-        is_shown = (
-            temps_c[0] < definitions.MIN_THROTTLING_C
-            or float(np.max(temps_c)) >= temps_c[0] + definitions.HELD_WITHIN_K
-        )
+    cool_c, temps_c, is_shown = definitions.MIN_THROTTLING_C, view.temp.values, False
+    why = "no temperature tells whether it was slow before"
+    if len(temps_c):
+        warm_c = temps_c[0] + definitions.HELD_WITHIN_K
+        is_shown = temps_c[0] < cool_c or np.max(temps_c) >= warm_c
         hot = words.temp_text(temps_c[0])
         why = f"it was at {hot} from the start, and may have been slow before"
-    cool_c = definitions.MIN_THROTTLING_C
     if is_shown or reference.is_shown(view, [*others, *siblings], cool_c):
         return None
     if (slow := reference.lost_from_start(view, siblings)) is not None:
@@ -346,9 +337,8 @@ def _lower(series: RateSeries, bin_s: float, what: str) -> NotHeld | None:
             at_once_s = max((end - start for start, end in spans_of(low)), default=0) * bin_s
             level = float(np.mean(windows[low])) if np.any(low) else high
             lost_s = low_s * (1 - level / high) if high > 0 else 0.0
-            is_long = at_once_s > min_loss_s or (
-                low_s > min_loss_s and lost_s > definitions.MAX_STEADY_LOSS * series.duration_s
-            )
+            is_dear = lost_s > definitions.MAX_STEADY_LOSS * series.duration_s
+            is_long = at_once_s > min_loss_s or (low_s > min_loss_s and is_dear)
             if length_s <= max(_SEEN_S, 5 * first_s):
                 hidden = min(hidden, 1 - limit / high if high > 0 else 1.0)
             at_end = bool(low[-1]) and (count > 1 or bool(low[-2]))

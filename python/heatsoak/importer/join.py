@@ -113,12 +113,8 @@ def _leaders(logs: Sequence[Log]) -> list[Log]:
         # what loaded the drive knows more of the load than an onlooker
         near = [log for log in series if _sampling_s(log) <= _NEARLY_AS_FINE * _sampling_s(finest)]
         finest = next((log for log in near if not log.logs_on), finest)
-    return [
-        log
-        for log in logs
-        if log.has_rates
-        and (_is_summary(log) or (finest is not None and log.format == finest.format))
-    ]
+    kind = None if finest is None else finest.format
+    return [log for log in logs if log.has_rates and (_is_summary(log) or log.format == kind)]
 
 
 def _is_summary(log: Log) -> bool:
@@ -180,8 +176,7 @@ def _in_steps_of(summary: Log, series: Log, alignment: Alignment | str) -> Log |
     slack_s = np.minimum((ends_s - begins_s) / 2, 1.0)
     spans_s = grid.spans_s(summed)
     for name, start_s, end_s, mean in zip(summed["step"], *spans_s, counted, strict=True):
-        within = (begins_s >= start_s - slack_s) & (ends_s <= end_s + slack_s)
-        own = np.flatnonzero(within)
+        own = np.flatnonzero((begins_s >= start_s - slack_s) & (ends_s <= end_s + slack_s))
         if len(own) < _MIN_SAMPLES:
             continue
         first, last = without_ragged_edges(total, int(own[0]), int(own[-1]) + 1)
