@@ -9,17 +9,21 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from math import isclose
+from operator import eq
 from typing import Any, Literal, NamedTuple
 
 #: ``open``: nothing that both tell decides it.
 Sameness = Literal["same", "another", "open"]
+_Alike = Callable[[Any, Any], bool]
 
 #: Limits in C that a drive itself states; others a host may have set.
 _LIMITS = ("warning_c", "critical_c")
 #: Tools turn kelvins into Celsius in two ways, and round.
-_LIMITS_APART_K = 1.0
+_is_limit: _Alike = partial(isclose, rel_tol=0.0, abs_tol=1.0)
 #: Of one drive, a tool may tell the namespace's size and another the whole drive's.
-_SIZES_APART = 0.02
+_is_size: _Alike = partial(isclose, rel_tol=0.02)
 #: What makers of bridges and of virtual disks write where a serial belongs.
 _UNNUMBERED = {"", "none", "n/a", "na", "unknown", "default string", "0123456789abcdef"}
 _LEAST_SERIAL = 6
@@ -51,9 +55,8 @@ def node_of(path: object) -> Node | None:
     text = str(path or "").strip()
     if (match := _NODE.fullmatch(text)) is not None:
         return _node(match, match["host"] or "")
-    if (match := _WINDOWS.fullmatch(text)) is not None:
-        return Node(match["host"] or "", "windows", match[2])
-    return None
+    match = _WINDOWS.fullmatch(text)
+    return None if match is None else Node(match["host"] or "", "windows", match[2])
 
 
 def node_in(text: str) -> Node | None:
@@ -134,28 +137,23 @@ class DriveIdentity:
         """Return whether both are of the same drive."""
         if self.contradicted_by(other) is not None:
             return "another"
-        if self._is_numbered_as(other) or self._has_node_of(other):
-            return "same"
         is_simulated = self.is_simulated and self.model == other.model
-        return "same" if is_simulated else "open"
+        return "same" if self._is_named_as(other) or is_simulated else "open"
 
     def contradicted_by(self, other: "DriveIdentity") -> tuple[str, str] | None:
         """Return what is of two drives, of the one and of the other; None if they may be one."""
-        told: list[tuple[Any, Any, Callable[[Any, Any], bool]]] = [
-            (self.serial, other.serial, _is_text),
-            (self.wwid, other.wwid, _is_text),
+        told: list[tuple[Any, Any, _Alike]] = [
+            (self.serial, other.serial, eq),
+            (self.wwid, other.wwid, eq),
             (self.model, other.model, _is_model),
             (self.size_bytes, other.size_bytes, _is_size),
         ]
-        if not self._is_numbered_as(other):
-            limits = self.limits_c, other.limits_c
-            told += [(limits[0].get(key), limits[1].get(key), _is_limit) for key in _LIMITS]
+        for key in () if self._is_numbered_as(other) else _LIMITS:
+            told.append((self.limits_c.get(key), other.limits_c.get(key), _is_limit))
         for here, there, are_alike in told:
             if here is not None and there is not None and not are_alike(here, there):
                 return str(here), str(there)
-        if self.is_simulated != other.is_simulated or (
-            not self._is_numbered_as(other) and self._has_node_of(other) is False
-        ):
+        if self.is_simulated != other.is_simulated or self._is_named_as(other) is False:
             return self.text, other.text
         return None
 
@@ -164,23 +162,22 @@ class DriveIdentity:
             self.wwid is not None and self.wwid == other.wwid
         )
 
-    def _has_node_of(self, other: "DriveIdentity") -> bool | None:
-        """Whether the names are of the same drive; None where they do not tell."""
+    def _is_named_as(self, other: "DriveIdentity") -> bool | None:
+        """Whether numbers, or else names, are of the same drive; None where they do not tell."""
+        if self._is_numbered_as(other):
+            return True
         for here, there in ((self, other), (other, self)):
             # names by what a drive is have its serial in them
             if len(here.serial or "") >= _LEAST_SERIAL and str(here.serial) in str(there.name):
                 return True
         if self.machine != other.machine or None in (self.name, other.name):
             return None
-        if self.name == other.name:
-            return True
-        if self.node is None or other.node is None:
-            return None
-        if len({self.node.host, other.node.host} - {""}) > 1:
+        node, its = self.node, other.node
+        if self.name == other.name or node is None or its is None:
+            return True if self.name == other.name else None
+        if len({node.host, its.host} - {""}) > 1:
             return False
-        if self.node.kind != other.node.kind:
-            return None
-        return self.node.name == other.node.name
+        return node.name == its.name if node.kind == its.kind else None
 
     def is_taken_for(self, other: "DriveIdentity") -> bool:
         """Return whether both are taken as one drive, where nothing contradicts.
@@ -201,22 +198,10 @@ class DriveIdentity:
         return self.serial or ", ".join(filter(None, told)) or "unnamed drive"
 
 
-def _is_text(here: str, there: str) -> bool:
-    return here == there
-
-
 def _is_model(here: str, there: str) -> bool:
     """Whether two models may be one: some tools leave the maker out, or cut it off."""
     one, other = (re.sub(r"[^a-z0-9]+", "", model.lower()) for model in (here, there))
     return one in other or other in one
-
-
-def _is_size(here: int, there: int) -> bool:
-    return abs(here - there) <= _SIZES_APART * max(here, there)
-
-
-def _is_limit(here: float, there: float) -> bool:
-    return abs(here - there) <= _LIMITS_APART_K
 
 
 def numbered(told: Sequence[DriveIdentity]) -> list[int]:

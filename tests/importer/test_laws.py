@@ -308,7 +308,8 @@ CHANGES: Sequence[Change] = [
 SLOWED = {
     "iostat.txt": "Linux 6.1.0 (host) \t2026-03-01 \t_x86_64_\t(16 CPU)\n«0..120:»\n"
     "2026-03-01T«clock(i)»+0000\nDevice r/s rkB/s r_await w/s wkB/s w_await aqu-sz %util\n"
-    "nvme0n1 1.00 4.00 0.10 9000.00 «2_500_000 if i < 60 else 900_000».00 1.00 30.00 99.00\n"
+    "nvme0n1 1.00 4.00 0.10 «9000 if i < 60 else 3240».00 «2_500_000 if i < 60 else 900_000».00 "
+    "1.00 30.00 99.00\n"
     "sda 1.00 4.00 0.10 2343.75 300000.00 1.00 30.00 99.00\n«end»",
     "both-ways.csv": "time_s,write_mb_s,read_mb_s,temp_c\n"
     "«0..180»«i»,«2500 if i < 60 else 900»,20,«min(82, 45 + i // 2)»",

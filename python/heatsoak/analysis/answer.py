@@ -31,7 +31,7 @@ def answer_of(recording: findings.RecordingFindings, meta: RecordingMeta) -> fin
         answer = _left_open(answer, standing)
     before = [] if answer.throttles == "yes" else counted_before(recording.counted)
     because = [*answer.because[: _MAX_REASONS - len(before)], *before]
-    answer = answer.model_copy(update={"because": because[:_MAX_REASONS]})
+    answer = answer.model_copy(update={"because": because})
     alarm = next((one for one in recording.claims if one.what == "alarm"), None)
     return answer if alarm is None else answer.after(alarm)
 
@@ -43,35 +43,37 @@ def _answer_of(recording: findings.RecordingFindings, meta: RecordingMeta) -> fi
         return _by_own_count(own[0], recording)
     if not judged:
         return _not_judged(recording, meta)
-    first = min((step.claim for step in judged), key=lambda one: one.rank)
-    if first.heat == "yes":
+    first = min(judged, key=lambda step: step.claim.rank)
+    if first.claim.heat == "yes":
         return _throttles(first, judged, meta)
-    if first.heat == "open":
-        return _cannot_tell(first, _step_of(first, judged), meta)
+    if first.claim.heat == "open":
+        return _cannot_tell(first, meta)
     others = [step for step in recording.steps if step not in judged and step.mean_mb_s != 0]
     if sum(step.duration_s for step in others) > sum(step.duration_s for step in judged):
         return _not_judged(recording, meta)
-    return _does_not(first, judged, recording, meta)
+    return _does_not(first.claim, judged, recording, meta)
+
+
+def _said(
+    throttles: findings.Throttles, sentence: str, because: Sequence[str], next_: str | None
+) -> findings.Answer:
+    """An answer with its reasons, the strongest first."""
+    return findings.Answer(
+        throttles=throttles, sentence=sentence, because=list(because), next=next_
+    )
 
 
 def answer_of_unread(why: str) -> findings.Answer:
     """Return the answer of a recording that was not judged since it was changed."""
-    return findings.Answer(
-        throttles="cannot-tell",
-        sentence=f"{_CANNOT_TELL}{why}.",
-        next="take it from a copy, or make it again; --damaged reads what can be read",
-    )
+    next_ = "take it from a copy, or make it again; --damaged reads what can be read"
+    return _said("cannot-tell", f"{_CANNOT_TELL}{why}.", (), next_)
 
 
 def _left_open(read: findings.Answer, standing: Sequence[str]) -> findings.Answer:
     """An answer as it was read, which what was not read for certain leaves open."""
     told = read.sentence[:1].lower() + read.sentence[1:].rstrip(".")
-    return findings.Answer(
-        throttles="cannot-tell",
-        sentence=f"{_CANNOT_TELL}{standing[0]}.",
-        because=[f"as read: {told}", *standing[1:]][:_MAX_REASONS],
-        next=read.next,
-    )
+    because = [f"as read: {told}", *standing[1:]]
+    return _said("cannot-tell", f"{_CANNOT_TELL}{standing[0]}.", because, read.next)
 
 
 def answer_of_all(
@@ -149,16 +151,10 @@ def _rank(recording: findings.RecordingFindings) -> tuple[float, ...]:
     return min((step.claim.rank for step in recording.steps), default=())
 
 
-def _step_of(
-    claim: findings.Claim, steps: Sequence[findings.StepFindings]
-) -> findings.StepFindings:
-    return next(step for step in steps if step.step == claim.step)
-
-
 def _throttles(
-    claim: findings.Claim, judged: Sequence[findings.StepFindings], meta: RecordingMeta
+    step: findings.StepFindings, judged: Sequence[findings.StepFindings], meta: RecordingMeta
 ) -> findings.Answer:
-    step, next_ = _step_of(claim, judged), _against("thermal", meta)
+    claim, next_ = step.claim, _against("thermal", meta)
     start = "Heat throttles the drive"
     if claim.what == "counted":
         start = "Heat throttles the drive, by its own count"
@@ -170,10 +166,8 @@ def _throttles(
     also = f" ({throttled} of {len(judged)} steps)" if throttled > 1 else ""
     sentence = f"{start}{also}: {claim.text}."
     if claim.what == "counted":
-        sentence += _besides(claim, step)
-    return findings.Answer(
-        throttles="yes", sentence=sentence, because=claim.reasons[:_MAX_REASONS], next=next_
-    )
+        sentence += _besides(step)
+    return _said("yes", sentence, claim.reasons, next_)
 
 
 def _does_not(
@@ -184,26 +178,24 @@ def _does_not(
 ) -> findings.Answer:
     temps_c = [step.max_temp_c for step in judged if step.max_temp_c is not None]
     hot = f", at {words.temp_text(max(temps_c))} at most" if temps_c else ""
-    warming = _still_warming(judged)
-    because = claim.reasons[:_MAX_REASONS]
+    warming, because = _still_warming(judged), claim.reasons
     if claim.onset_s is not None:
         sentence = f"{_BUT}{claim.text}: {claims.cause_text(claim)}{warming}."
         next_ = _against(claim.by, meta) or _tell_apart(claim.settles, meta)
     elif bound := [step for step in judged if step.claim.by == "limited-by-host"]:
         sentence = f"Did not throttle{hot}; the host limits '{bound[0].step}'{warming}."
-        because = bound[0].claim.reasons[:_MAX_REASONS]
-        next_ = _against("limited-by-host", meta)
+        because, next_ = bound[0].claim.reasons, _against("limited-by-host", meta)
     elif claim.what != "held":
         sentence = f"Did not throttle{hot}, but {claim.text}{warming}."
         next_ = _load_evenly(meta)
     else:
         steps = {1: "it", 2: "both steps"}.get(len(judged), f"all {len(judged)} steps")
         held = f"{steps} held {'its' if len(judged) == 1 else 'their'} speed"
-        because = [text for step in judged for text in step.claim.reasons][:_MAX_REASONS]
+        because = [text for step in judged for text in step.claim.reasons]
         begun = next((f"; {step.claim.doubt}" for step in judged if step.claim.doubt), "")
         sentence = f"Did not throttle: {held}{hot}{begun}{warming}."
         next_ = _load_for_longer(meta) if warming else recording.no_temp
-    return findings.Answer(throttles="no", sentence=sentence, because=because, next=next_)
+    return _said("no", sentence, because, next_)
 
 
 def _still_warming(judged: Sequence[findings.StepFindings]) -> str:
@@ -216,9 +208,8 @@ def _still_warming(judged: Sequence[findings.StepFindings]) -> str:
     return f"; the drive was still warming when '{step.step}' ended, by {by} in the last third"
 
 
-def _cannot_tell(
-    claim: findings.Claim, step: findings.StepFindings, meta: RecordingMeta
-) -> findings.Answer:
+def _cannot_tell(step: findings.StepFindings, meta: RecordingMeta) -> findings.Answer:
+    claim = step.claim
     if claim.onset_s is not None:
         sentence = f"{claims.open_cause(claim)}: {claim.text}."
         next_ = _tell_apart(claim.settles, meta)
@@ -228,19 +219,15 @@ def _cannot_tell(
         is_even = claim.is_hot or claim.what == "slow"
         next_ = claim.settles or (_start_cool if is_even else _load_evenly)(meta)
     because = [text for text in claim.reasons if text != claim.text]
-    return findings.Answer(
-        throttles="cannot-tell",
-        sentence=sentence + _besides(claim, step, "Later" if claim.is_hot else "Besides,"),
-        because=because[:_MAX_REASONS],
-        next=next_,
-    )
+    return _said("cannot-tell", sentence + _besides(step), because, next_)
 
 
-def _besides(claim: findings.Claim, step: findings.StepFindings, when: str = "Besides,") -> str:
+def _besides(step: findings.StepFindings) -> str:
     """The deepest fall of a step and its cause, as a sentence of its own, if it is another one."""
     deepest = step.deepest
-    if deepest is None or deepest.onset_s == claim.onset_s:
+    if deepest is None or deepest.onset_s == step.claim.onset_s:
         return ""
+    when = "Later" if step.claim.is_hot else "Besides,"
     cause = claims.cause_text(claims.of_fall(deepest, step.step))
     return f" {when} {claims.fell(deepest, 'it')}: {cause}."
 
@@ -248,48 +235,30 @@ def _besides(claim: findings.Claim, step: findings.StepFindings, when: str = "Be
 def _by_own_count(claim: findings.Claim, recording: findings.RecordingFindings) -> findings.Answer:
     more = "to see it under a load, in a directory of that drive: heatsoak run quick --on ."
     whys = dict.fromkeys(text for step in recording.steps for text in step.reasons)
-    return findings.Answer(
-        throttles="yes" if claim.heat == "yes" else "cannot-tell",
-        sentence=f"{words.capital(claim.text)}.",
-        because=list(whys),
-        next=more if claim.what == "held" else f"cool it better; {more}",
-    )
+    throttles: findings.Throttles = "yes" if claim.heat == "yes" else "cannot-tell"
+    next_ = more if claim.what == "held" else f"cool it better; {more}"
+    return _said(throttles, f"{words.capital(claim.text)}.", list(whys), next_)
 
 
 def _not_judged(recording: findings.RecordingFindings, meta: RecordingMeta) -> findings.Answer:
-    reasons = dict.fromkeys(step.claim.text for step in recording.steps)
-    was_idle = not recording.steps or set(reasons) <= {"nothing was moved"}
-    if was_idle:
-        unloaded = recording.unloaded
-        if unloaded is not None and unloaded.longest_burst_s is not None:
-            longest = words.duration_text(unloaded.longest_burst_s)
-            is_long = unloaded.longest_burst_s >= _LONG_BURST_S
-            too = "in samples too far apart" if is_long else "too short"
-            return findings.Answer(
-                throttles="cannot-tell",
-                sentence=(
-                    f"{_CANNOT_TELL}it worked in bursts of {longest} at most, "
-                    f"{words.amount_text(unloaded.bursts_gb, 'GB')} in all{unloaded.text}, {too} "
-                    "to show it."
-                ),
-                because=unloaded.reasons[:_MAX_REASONS],
-                next="log every second" if is_long else _LOAD_IT,
-            )
-        return findings.Answer(
-            throttles="not-loaded",
-            sentence=f"The drive was never loaded{'' if unloaded is None else unloaded.text}, so "
-            "nothing could throttle.",
-            because=[] if unloaded is None else unloaded.reasons[:_MAX_REASONS],
-            next=_LOAD_IT,
-        )
-    temps_c = [step.max_temp_c for step in recording.steps if step.max_temp_c is not None]
-    return findings.Answer(
-        throttles="cannot-tell",
-        sentence=f"{_CANNOT_TELL}{'; '.join(list(reasons)[:2])}.",
-        because=[f"it was at {words.temp_text(max(temps_c))} at most"] if temps_c else [],
-        next=next((step.claim.settles for step in recording.steps if step.claim.settles), None)
-        or _measure_it(meta),
-    )
+    reasons, unloaded = [step.claim.text for step in recording.steps], recording.unloaded
+    if set(reasons) - {"nothing was moved"}:
+        temps_c = [step.max_temp_c for step in recording.steps if step.max_temp_c is not None]
+        settles = next(filter(None, (step.claim.settles for step in recording.steps)), None)
+        sentence = f"{_CANNOT_TELL}{'; '.join(list(dict.fromkeys(reasons))[:2])}."
+        because = [f"it was at {words.temp_text(max(temps_c))} at most"] if temps_c else []
+        return _said("cannot-tell", sentence, because, settles or _measure_it(meta))
+    text, because = ("", []) if unloaded is None else (unloaded.text, unloaded.reasons)
+    if unloaded is None or unloaded.longest_burst_s is None:
+        sentence = f"The drive was never loaded{text}, so nothing could throttle."
+        return _said("not-loaded", sentence, because, _LOAD_IT)
+    is_long = unloaded.longest_burst_s >= _LONG_BURST_S
+    too = "in samples too far apart" if is_long else "too short"
+    longest = words.duration_text(unloaded.longest_burst_s)
+    amount = words.amount_text(unloaded.bursts_gb, "GB")
+    sentence = f"{_CANNOT_TELL}it worked in bursts of {longest} at most, {amount} in all{text}, "
+    next_ = "log every second" if is_long else _LOAD_IT
+    return _said("cannot-tell", f"{sentence}{too} to show it.", because, next_)
 
 
 #: What is not to happen: that a step throttles or may have, that a step's verdict is unknown or

@@ -70,10 +70,8 @@ def claims_of(
     """Return what is said of a step, the most important first."""
     found = [*(of_fall(one, step) for one in episodes), *_beside_falls(step, signs)]
     if not found:
-        reasons = [signs.held] if signs.held else []
-        found = [
-            findings.Claim(what="held", heat="no", by="steady", reasons=reasons, doubt=signs.doubt)
-        ]
+        held: dict[str, Any] = {"by": "steady", "reasons": [signs.held] if signs.held else []}
+        found = [findings.Claim(what="held", heat="no", doubt=signs.doubt, **held)]
     told = (one.model_copy(update={"step": step}) for one in found)
     return sorted(told, key=lambda one: one.rank)
 
@@ -88,8 +86,7 @@ def _beside_falls(step: str, signs: Signs) -> Iterator[findings.Claim]:
         yield claim(what="counted", heat="yes", by="thermal", text=text, reasons=[why])
     for slow in (signs.slow, signs.slower):
         if slow is not None:
-            heat = "yes" if slow.verdict == "thermal" else open_
-            yield _slow(step, slow.lost_share, slow.text, heat)
+            yield _slow(step, slow, open_)
     if signs.hot:
         yield claim(what="unseen", heat="open", by="thermal", text=signs.hot, reasons=[signs.hot])
     if signs.uneven:
@@ -101,18 +98,17 @@ def _beside_falls(step: str, signs: Signs) -> Iterator[findings.Claim]:
         yield claim(what="held", heat="no", by="limited-by-host", reasons=[signs.limit])
 
 
-def _slow(
-    step: str, lost: float | None, why: str, heat: Literal["yes", "open", "no"]
-) -> findings.Claim:
-    """That a step was slow from its start on."""
+def _slow(step: str, slow: SlowFromStart, unless: Literal["open", "no"]) -> findings.Claim:
+    """That a step was slow from its start on, and whether by heat `unless` that is known."""
+    is_heat, lost = slow.verdict == "thermal", slow.lost_share
     below = f"ran {words.share_text(lost)} below its full speed throughout" if lost else ""
     return findings.Claim(
-        what="throttled" if heat == "yes" else "slow",
-        heat=heat,
-        by="thermal" if heat == "yes" else "unknown",
+        what="throttled" if is_heat else "slow",
+        heat="yes" if is_heat else unless,
+        by=slow.verdict,
         loss_pct=None if lost is None else 100 * lost,
         text=f"'{step}' {below or 'never ran at full speed'}",
-        reasons=[why],
+        reasons=[slow.text],
     )
 
 
@@ -151,11 +147,11 @@ def fell(episode: findings.Episode, what: str) -> str:
     if episode.hotter_c_at_onset is not None and episode.cause in ("thermal", "unknown"):
         temp += f", and {words.temp_text(episode.hotter_c_at_onset)} at '{episode.hotter_sensor}'"
     swings = " again and again" if episode.oscillates else ""
-    by, when = f"by {episode.depth_text}", f", after {words.duration_text(episode.onset_s)}"
+    start, when = "", f", after {words.duration_text(episode.onset_s)}"
     if episode.from_start:
-        by, when = f"from its start, by {episode.depth_text}", ""
+        start, when = "from its start, ", ""
     others = f"; {episode.holds_up}" if episode.holds_up else ""
-    return f"{what} {verb}{swings} {by}{levels}{when}{temp}{others}"
+    return f"{what} {verb}{swings} {start}by {episode.depth_text}{levels}{when}{temp}{others}"
 
 
 def cause_text(claim: findings.Claim) -> str:

@@ -73,25 +73,19 @@ def by_second(series: RateSeries, window_s: float = np.inf) -> PerSecond:
         return PerSecond(np.empty(0), np.empty(0), 0.0)
     duration_s = max(series.duration_s, 0.0)
     first = int(np.searchsorted(series.t_s, duration_s - window_s - 2, side="left"))
-    late = RateSeries(
-        series.t_s[first:], series.interval_s[first:], series.values[first:], series.unit
-    )
+    late = series.only(slice(first, None))
     if late.sampling_s > _LONGEST_SECOND_S:
         start_s = max(0.0, duration_s - window_s)
-        inside = late.t_s > start_s + 1e-9
-        return PerSecond(
-            late.t_s[inside], late.values[inside], duration_s - start_s, late.sampling_s
-        )
+        inside = late.only(late.t_s > start_s + 1e-9)
+        return PerSecond(inside.t_s, inside.values, duration_s - start_s, late.sampling_s)
     return _binned(late, duration_s, window_s)
 
 
 def _binned(series: RateSeries, duration_s: float, window_s: float) -> PerSecond:
     end_s = np.floor(duration_s + 1e-9)
     start_s = max(0.0, end_s - window_s)
-    some = series.interval_s > 0
-    _, second, means = grid.whole_means(
-        series.t_s[some], series.interval_s[some], series.values[some], start_s, 1.0
-    )
+    some = series.only(series.interval_s > 0)
+    _, second, means = grid.whole_means(some.t_s, some.interval_s, some.values, start_s, 1.0)
     inside = (second >= 0) & (second < round(end_s - start_s))
     return PerSecond(start_s + second[inside] + 1.0, means[inside], float(end_s - start_s))
 
@@ -309,16 +303,13 @@ def step_consistency(view: StepView, window_s: float = WINDOW_S) -> findings.Con
     None unless at least two whole seconds of IOPS, or of bytes with a known block size, were
     logged.
     """
-    found = consistency(view.iops, window_s)
-    if found is None and view.throughput.unit == "mb_s":
-        block = _block_bytes(view)
-        if block is not None:
-            series = view.throughput
-            values = series.values * (1e6 / block)
-            derived = RateSeries(series.t_s, series.interval_s, values, "iops")
-            found = consistency(derived, window_s)
-            if found is not None:
-                found.derived_from_bytes = True
+    found, series, sizes = consistency(view.iops, window_s), view.throughput, view.step.block_sizes
+    if found is None and series.unit == "mb_s" and len(set(sizes)) == 1:
+        values = series.values * (1e6 / sizes[0])
+        derived = RateSeries(series.t_s, series.interval_s, values, "iops")
+        found = consistency(derived, window_s)
+        if found is not None:
+            found.derived_from_bytes = True
     if found is None:
         return None
     start_s = view.duration_s - found.window_s
@@ -335,7 +326,7 @@ def consistency(series: RateSeries, window_s: float = WINDOW_S) -> findings.Cons
     the whole series.
     """
     good = np.isfinite(series.values) & np.isfinite(series.t_s) & (series.interval_s > 0)
-    series = RateSeries(series.t_s[good], series.interval_s[good], series.values[good], series.unit)
+    series = series.only(good)
     seconds = by_second(series, window_s)
     if len(seconds.values) < 2:
         return None
@@ -358,12 +349,6 @@ def _percentiles(rates: Array) -> findings.IopsPercentiles:
     shares = {"min": 0, "p1": 0.01, "p5": 0.05, "p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1}
     values = np.quantile(rates, list(shares.values())).tolist()
     return findings.IopsPercentiles(**dict(zip(shares, values, strict=True)))
-
-
-def _block_bytes(view: StepView) -> int | None:
-    """Bytes per I/O, if all I/Os had the same size."""
-    sizes = set(view.step.block_sizes)
-    return sizes.pop() if len(sizes) == 1 else None
 
 
 def _latency(view: StepView, direction: str, start_s: float) -> findings.LatencySummary | None:

@@ -138,9 +138,8 @@ def copy_findings(
         for view in destination[0].views
         if view.step.name in found
     ]
-    return findings.CopyFindings(
-        source=source[1].path, destination=destination[1].path, steps=steps
-    )
+    paths = source[1].path, destination[1].path
+    return findings.CopyFindings(source=paths[0], destination=paths[1], steps=steps)
 
 
 def _step(
@@ -183,15 +182,12 @@ def _text(
     steps: dict[Role, findings.StepFindings],
 ) -> str:
     if bottleneck == "neither":
-        shares = ", ".join(
-            f"the {role} {share_text(share)}" for role, share in slowed_other.items()
-        )
-        return f"neither drive slowed the other down for most of the time ({shares} of it)"
+        shares = [f"the {role} {share_text(share)}" for role, share in slowed_other.items()]
+        told = f"{', '.join(shares)} of it"
+        return f"neither drive slowed the other down for most of the time ({told})"
     other: Role = "source" if bottleneck == "destination" else "destination"
-    text = (
-        f"the {bottleneck} slowed the {other} down {share_text(slowed_other[bottleneck])} of "
-        "the time"
-    )
+    share = share_text(slowed_other[bottleneck])
+    text = f"the {bottleneck} slowed the {other} down {share} of the time"
     if slowed_other[other] >= 0.005:
         text += f", the {other} the {bottleneck} {share_text(slowed_other[other])}"
     own = [each for each in steps[bottleneck].episodes if each.cause != "limited-by-host"]

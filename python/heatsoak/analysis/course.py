@@ -109,19 +109,19 @@ class Course:
         now, most = link.get("ceiling_mb_s"), link.get("max_ceiling_mb_s")
         return (float(now), float(most or now)) if now else None
 
+    def loads_before(self, start_s: float) -> list[StepLoad]:
+        """Return the loads that started before `start_s`."""
+        return [load for load in self.loads if load.start_s < start_s - 1e-6]
+
     def rest_before_s(self, start_s: float) -> float:
         """Return how long the drive had no load before `start_s`; infinite before the first
         load."""
-        ends = [load.end_s for load in self.loads if load.start_s < start_s - 1e-6]
+        ends = [load.end_s for load in self.loads_before(start_s)]
         return max(0.0, start_s - max(ends)) if ends else math.inf
 
     def since_written_s(self, start_s: float) -> float:
         """Return how long nothing had been written before `start_s`; infinite on an empty drive."""
-        ends = [
-            load.end_s
-            for load in self.loads
-            if load.written_gb > 0 and load.start_s < start_s - 1e-6
-        ]
+        ends = [load.end_s for load in self.loads_before(start_s) if load.written_gb > 0]
         last_s = max(ends, default=-math.inf)
         return math.inf if self.was_purged_between(last_s, start_s) else max(start_s - last_s, 0.0)
 
@@ -140,16 +140,13 @@ class Course:
         """Return how much earlier loads wrote since the last purge, or since the start."""
         purge_s = self.last_purge_s(start_s)
         since_s = -math.inf if purge_s is None else purge_s
-        return sum(
-            load.written_gb
-            for load in self.loads
-            if since_s - 1e-6 <= load.start_s < start_s - 1e-6
-        )
+        since = (load for load in self.loads_before(start_s) if load.start_s >= since_s - 1e-6)
+        return sum(load.written_gb for load in since)
 
     def unrested_gb(self, start_s: float, rest_s: float) -> float:
         """Return how much was written before `start_s` without a purge or rest of `rest_s`."""
         total_gb, before_s = 0.0, start_s
-        for load in reversed([one for one in self.loads if one.start_s < start_s - 1e-6]):
+        for load in reversed(self.loads_before(start_s)):
             if before_s - load.end_s >= rest_s or self.was_purged_between(load.end_s, start_s):
                 break
             total_gb, before_s = total_gb + load.written_gb, load.start_s

@@ -3,26 +3,16 @@ load, and what of an answer is taken back since it was not read for certain."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from heatsoak import words
-from heatsoak.analysis import claims, definitions, scores, steps, unloaded
+from heatsoak.analysis import claims, copies, definitions, scores, steps, unloaded
 from heatsoak.analysis.answer import answer_of, answer_of_all, answer_of_unread
 from heatsoak.analysis.cause.evidence.counters import risen
 from heatsoak.analysis.consistency import WINDOW_S
-from heatsoak.analysis.copies import (
-    copy_findings,
-    link_drives_of_one_log,
-    link_partners,
-    lone_side_note,
-    pairs_of_copies,
-)
-from heatsoak.analysis.findings import (
-    Findings,
-    RecordingFindings,
-    Verdict,
-)
+from heatsoak.analysis.findings import Findings, RecordingFindings, Verdict
 from heatsoak.analysis.likeness import alike
 from heatsoak.analysis.names import names_of
 from heatsoak.analysis.rounds import place_in_rounds, rounds_of
@@ -68,9 +58,9 @@ def read_and_judge(
     for view, number in zip(opened, numbered([v.recording.identity for v in opened]), strict=True):
         view.drive = number
     _refer(opened, references)
-    pairs = pairs_of_copies(opened)
+    pairs = copies.pairs_of_copies(opened)
     _link_copies(pairs, opened)
-    link_drives_of_one_log(opened)
+    copies.link_drives_of_one_log(opened)
     found = []
     for one in opened:
         found.append(_judge(one, siblings_of(one, opened), window_s))
@@ -83,11 +73,12 @@ def read_and_judge(
         findings.sensors = sensors
         claims.take_back(findings)
         findings.answer = answer_of(findings, one.recording.meta)
-    copies = [copy_findings((opened[s], found[s]), (opened[d], found[d])) for s, d in pairs]
+    sides = [((opened[s], found[s]), (opened[d], found[d])) for s, d in pairs]
+    copied = [copies.copy_findings(*both) for both in sides]
     judged = iter(found)
     told = [next(judged) if one.is_readable else _unread(one) for one in given]
     answer = answer_of_all(told, names_of(given))
-    return opened, Findings(answer=answer, recordings=told, copies=copies)
+    return opened, Findings(answer=answer, recordings=told, copies=copied)
 
 
 def _refer(opened: list[RecordingView], references: Sequence[Recording]) -> None:
@@ -103,7 +94,7 @@ def _refer(opened: list[RecordingView], references: Sequence[Recording]) -> None
 def _link_copies(pairs: list[tuple[int, int]], opened: list[RecordingView]) -> None:
     """Connect both sides of each copy, and tell each the drops of the other and their causes."""
     for index, other in pairs:
-        link_partners(opened[index], opened[other])
+        copies.link_partners(opened[index], opened[other])
     for one in opened:
         for view in one.views:
             if view.partner is not None:
@@ -159,7 +150,7 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
                 siblings,
                 window_s,
                 lasting_cause_of,
-            ).model_copy(update=_cost(recording, view) | _place(places.get(view.step.name)))
+            ).model_copy(update=_cost(recording, view) | places.get(view.step.name, {}))
             for view in views
         ],
         sensors=[],
@@ -175,17 +166,13 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
     )
 
 
-def _cost(recording: Recording, view: StepView) -> dict[str, float | None]:
+def _cost(recording: Recording, view: StepView) -> dict[str, Any]:
     """What a step took, of power and of the host's processor."""
     sums, cost = scores.totals(view), scores.cost_of(recording, view)
     found = {"power_mean_w": sums.power_w, "energy_j": sums.energy_j}
     if cost is not None:
         found |= {"cpu_us_per_io": cost.us_per_io, "cpu_core_pct": cost.core_pct}
     return found
-
-
-def _place(place: tuple[str, int] | None) -> dict[str, str | int]:
-    return {} if place is None else {"rounds": place[0], "round": place[1]}
 
 
 def _onsets(index: int, findings: RecordingFindings) -> list[EpisodeOnset]:
@@ -208,11 +195,8 @@ def slowed_by_fills(views: Iterable[StepView]) -> Iterator[str]:
         last = fill.lasting_drop
         if last is None or not fill.drops:
             continue
-        first = fill.drops[0]
-        lost, after = (
-            words.share_text(1 - last.last / first.before),
-            words.duration_text(first.onset_s),
-        )
+        lost = words.share_text(1 - last.last / fill.drops[0].before)
+        after = words.duration_text(fill.drops[0].onset_s)
         yield (
             f"'{fill.step.name}' fell by {lost} after {after} and was still slow when "
             f"'{view.step.name}' started, which may have been slow from the start: a pause between "
@@ -227,23 +211,18 @@ MIN_HELD_S = 60.0
 def temperature_notes(view: StepView, *, has_clock: bool = True) -> list[str]:
     """Return sentences on the drive's temperature, limits and counters in this step."""
     said = [*_temperature_course(view.temp, has_clock=has_clock), *_limits(view), *_counters(view)]
-    if not said:
-        return ["neither throughput nor a temperature of the drive was logged"]
-    return [
-        *said,
-        "a log of its throughput from the same time would tell whether the drive slowed down",
-    ]
+    more = "a log of its throughput from the same time would tell whether the drive slowed down"
+    return (
+        [*said, more] if said else ["neither throughput nor a temperature of the drive was logged"]
+    )
 
 
 def _temperature_course(temp: SensorTrack, *, has_clock: bool) -> list[str]:
     if len(temp.values) == 0:
         return []
     start_c, low_c, top_c = temp.values[0], np.min(temp.values), np.max(temp.values)
-    top, start, span = (
-        words.temp_text(top_c),
-        words.temp_text(start_c),
-        words.temps_text((low_c, top_c)),
-    )
+    top, start = words.temp_text(top_c), words.temp_text(start_c)
+    span = words.temps_text((low_c, top_c))
     if len(temp.values) == 1:
         return [f"the temperature was {start}, in a single reading: a series would show more"]
     if top_c - low_c < definitions.MIN_RISE_K:
@@ -265,17 +244,12 @@ def _temperature_course(temp: SensorTrack, *, has_clock: bool) -> list[str]:
 
 
 def _limits(view: StepView) -> list[str]:
-    top_c = view.max_temp_c
-    if top_c is None:
-        return []
+    limits, top_c = sorted(view.limits_c.items(), key=lambda item: item[1]), view.max_temp_c
     reached = [
-        f"{name} ({words.temp_text(limit)})"
-        for name, limit in sorted(view.limits_c.items(), key=lambda item: item[1])
-        if limit <= top_c
+        f"{name} ({words.temp_text(c)})" for name, c in limits if top_c is not None and c <= top_c
     ]
-    return (
-        [f"the temperature reached the drive's limits: {words.listed(reached)}"] if reached else []
-    )
+    told = f"the temperature reached the drive's limits: {words.listed(reached)}"
+    return [told] if reached else []
 
 
 def _counters(view: StepView) -> list[str]:
@@ -301,14 +275,12 @@ def no_temp_note(recording: Recording, views: list[StepView]) -> str | None:
     if any(len(view.temp.values) or view.course.distrusted for view in views):
         return None
     meta = recording.meta
-    if kept_apart := [
-        r.text for r in claims.reservations_of(recording) if r.touches == ["temperature"]
-    ]:
-        return kept_apart[0]
+    for reservation in claims.reservations_of(recording):
+        if reservation.touches == ["temperature"]:
+            return reservation.text
     if meta.protocol.is_observed and not own_temperatures(meta.columns):
-        return (
-            "no temperature was logged: heatsoak analyze also takes a log of it from the same time"
-        )
+        takes = "heatsoak analyze also takes a log of it from the same time"
+        return f"no temperature was logged: {takes}"
     drive = meta.drive
     how = "nbd" if drive.get("kind") == "nbd" else drive.get("details", {}).get("transport")
     brings = _BRINGS_TEMP.get(how or "", "`heatsoak drives` lists the sensors here")
@@ -334,7 +306,7 @@ def notes_for(recording: Recording, views: list[StepView], once: list[StepView])
     notes += slowed_by_fills(views)
     notes += _warm_starts(once)
     is_alone = all(view.partner is None for view in views)
-    if (text := lone_side_note(recording, is_alone=is_alone)) is not None:
+    if (text := copies.lone_side_note(recording, is_alone=is_alone)) is not None:
         notes.append(text)
     # how an imported log was read is part of the result
     said = ("warning", "info") if meta.protocol.is_observed else ("warning",)
@@ -364,9 +336,7 @@ def _warm_starts(views: list[StepView], tolerance_k: float = 5.0) -> list[str]:
         for view in views
         if not view.step.is_probe and (temp := view.start_c) is not None
     ]
-    if not starts:
-        return []
-    coolest = min(temp for _, temp in starts)
+    coolest = min((temp for _, temp in starts), default=0.0)
     return [
         f"'{name}' started at {words.temp_text(temp)}, {words.kelvin_text(temp - coolest)} warmer "
         "than the coolest step: a longer pause would show more"

@@ -43,11 +43,8 @@ def like_runs(view: StepView, siblings: Iterable[StepView]) -> list[StepView]:
     return [
         one
         for one in same
-        if (
-            one.step.name == view.step.name
-            if id(one.course) in named
-            else _is_as_long_ago(one, view)
-        )
+        if one.step.name == view.step.name
+        or (id(one.course) not in named and _is_as_long_ago(one, view))
     ]
 
 
@@ -231,15 +228,11 @@ def _steps_before(view: StepView) -> Sequence[Any]:
 
 def _has_like_loads_before(one: StepView, other: StepView) -> bool:
     """Whether logs show the same loads before two steps, whatever these wrote in their time."""
-    ours, theirs = (_loads_before(view) for view in (one, other))
+    ours, theirs = (view.course.loads_before(view.start_s) for view in (one, other))
     return len(ours) == len(theirs) and all(
         alike(a.step, b.step) and _is_as_long(a.end_s - a.start_s, b.end_s - b.start_s)
         for a, b in zip(ours, theirs, strict=True)
     )
-
-
-def _loads_before(view: StepView) -> list[course.StepLoad]:
-    return [load for load in view.course.loads if load.start_s < view.start_s - 1e-6]
 
 
 def _as_written(one: StepView, other: StepView) -> bool:

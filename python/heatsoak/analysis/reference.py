@@ -68,16 +68,14 @@ def _is_hosts(view: StepView, level: Range, steps: Iterable[StepView]) -> bool:
     is_beyond = view.step.is_observed and level.mid > _BEYOND_RATING * _rated_mb_s(view)
     if not is_beyond and level.mid <= NEAR_CEILING[1] * _link_mb_s(view):
         return False
-    rest = [one for one in steps if one.step is not view.step]
-    return not _held_cool(view, rest, definitions.MIN_THROTTLING_C, FULL * level.mid)
+    rest = (one for one in steps if one.step is not view.step)
+    return FULL * level.mid > max(_held_cool(view, rest, definitions.MIN_THROTTLING_C), default=0.0)
 
 
-def _held_cool(
-    view: StepView, steps: Iterable[StepView], cool_c: float, least: float = 0.0
-) -> list[float]:
-    """What the same load held, of at least so much, where it began cooler than `cool_c`."""
+def _held_cool(view: StepView, steps: Iterable[StepView], cool_c: float) -> list[float]:
+    """What the same load held where it began cooler than `cool_c`."""
     cool = (one.held_level for one in steps if began_cool(one, cool_c) and _is_like(one, view))
-    return [level.mid for level in cool if level is not None and level.mid >= least]
+    return [level.mid for level in cool if level is not None]
 
 
 def _link_mb_s(view: StepView) -> float:
@@ -99,8 +97,8 @@ def is_shown(view: StepView, steps: Iterable[StepView], cool_c: float) -> bool:
     """Return whether a step ran as fast as its link, its rating, its references, or the same load
     where it began cooler than `cool_c`."""
     given = full_speed(view, ())
-    known = [NEAR_CEILING[0] / FULL * _link_mb_s(view), given.mid if given else math.inf]
-    known.append(_rated_mb_s(view))
+    known = [given.mid] if given else []
+    known += [NEAR_CEILING[0] / FULL * _link_mb_s(view), _rated_mb_s(view)]
     return view.level >= FULL * min(*known, *_held_cool(view, steps, cool_c))
 
 

@@ -102,10 +102,10 @@ def rounds_of(recording: Recording, views: Mapping[str, StepView]) -> list[findi
     return [_found(rounds, recording, views) for rounds in recording.meta.protocol.rounds]
 
 
-def place_in_rounds(recording: Recording) -> dict[str, tuple[str, int]]:
+def place_in_rounds(recording: Recording) -> dict[str, dict[str, str | int]]:
     """Return the name of the rounds and the round number of each step in rounds, by step name."""
     return {
-        step.name: (rounds.name, number)
+        step.name: {"rounds": rounds.name, "round": number}
         for rounds in recording.meta.protocol.rounds
         for number in range(1, rounds.at_most + 1)
         for step in rounds.of_round(number)

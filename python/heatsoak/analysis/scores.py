@@ -315,10 +315,8 @@ def _whole(name: str, recording: Recording, views: Mapping[str, StepView]) -> St
         raise _NoScoreError(f"'{name}' was not run{_ended(recording)}")
     end = end_of(recording, name)
     if end is None and meta.status != "finished":
-        raise _NoScoreError(
-            f"'{name}' was interrupted after "
-            f"{words.seconds_text(view.duration_s)}{_ended(recording)}"
-        )
+        after = f"{words.seconds_text(view.duration_s)}{_ended(recording)}"
+        raise _NoScoreError(f"'{name}' was interrupted after {after}")
     if end is not None and end.text:
         raise _NoScoreError(f"'{name}' {end.text}")
     return view
@@ -337,10 +335,8 @@ def _part(wanted: ScoreRule, view: StepView, recording: Recording) -> _Part:
     name = view.step.name
     end_s = view.duration_s
     if wanted.last_s is not None and end_s < wanted.last_s - _EDGE_S:
-        raise _NoScoreError(
-            f"'{name}' took {words.seconds_text(end_s)}, but its last "
-            f"{words.seconds_text(wanted.last_s)} count"
-        )
+        took, last = words.seconds_text(end_s), words.seconds_text(wanted.last_s)
+        raise _NoScoreError(f"'{name}' took {took}, but its last {last} count")
     start_s = 0.0 if wanted.last_s is None else max(0.0, end_s - wanted.last_s)
     sums = totals(view, start_s, end_s)
     if wanted.metric != "duration_s" and sums.measured_s < MIN_MEASURED * sums.length_s:
@@ -397,14 +393,13 @@ def _known(value: float | None, otherwise: str) -> float:
 
 
 def _efficiency(parts: Sequence[_Part]) -> dict[str, float]:
-    energies = [part.sums.energy_j for part in parts]
-    known = [energy for energy in energies if energy is not None]
+    known = [part.sums.energy_j for part in parts if part.sums.energy_j is not None]
     if len(known) < len(parts) or sum(known) <= 0:
         return {}
     found = {"power_w": sum(known) / sum(part.sums.length_s for part in parts)}
-    moved = [part.sums.mb for part in parts]
-    if all(mb is not None for mb in moved):
-        found["mb_s_per_w"] = sum(mb for mb in moved if mb is not None) / sum(known)
+    moved = [part.sums.mb for part in parts if part.sums.mb is not None]
+    if len(moved) == len(parts):
+        found["mb_s_per_w"] = sum(moved) / sum(known)
     return found
 
 
@@ -412,9 +407,6 @@ def _cost(parts: Sequence[_Part]) -> dict[str, float]:
     costs = [part.cost for part in parts if part.cost is not None]
     if len(costs) < len(parts):
         return {}
-    whole = Cost(
-        sum(cost.cpu_s for cost in costs),
-        sum(cost.ios for cost in costs),
-        sum(cost.duration_s for cost in costs),
-    )
+    cpu_s, ios = sum(cost.cpu_s for cost in costs), sum(cost.ios for cost in costs)
+    whole = Cost(cpu_s, ios, sum(cost.duration_s for cost in costs))
     return {"cpu_us_per_io": whole.us_per_io, "cpu_core_pct": whole.core_pct}

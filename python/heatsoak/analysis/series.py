@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -109,15 +109,18 @@ class RateSeries:
     def between(self, start_s: float, end_s: float) -> "RateSeries":
         """Return the part that ends after `start_s` and up to `end_s`; times are unchanged."""
         first, last = np.searchsorted(self.t_s, (start_s, end_s), side="right")
-        some = slice(first, last)
-        return RateSeries(self.t_s[some], self.interval_s[some], self.values[some], self.unit)
+        return self.only(slice(first, last))
 
     def without(self, spans_s: Sequence[tuple[float, float]]) -> "RateSeries":
         """Return the part of which nothing lies in any span, each from begin to end."""
         rest = np.ones(len(self.t_s), dtype=bool)
         for begin_s, end_s in spans_s:
             rest &= (self.t_s <= begin_s) | (self.t_s - self.interval_s >= end_s)
-        return RateSeries(self.t_s[rest], self.interval_s[rest], self.values[rest], self.unit)
+        return self.only(rest)
+
+    def only(self, which: NDArray[Any] | slice) -> "RateSeries":
+        """Return some of the samples, by a mask, their numbers, or a slice."""
+        return RateSeries(self.t_s[which], self.interval_s[which], self.values[which], self.unit)
 
 
 def throughput(samples: pl.DataFrame, start_s: float) -> RateSeries:
@@ -218,19 +221,16 @@ def tidied(series: RateSeries) -> RateSeries:
 
     Intervals that are too short for a rate (often the last of a run) are left out.
     """
-    t_s, interval_s, values = series.t_s, series.interval_s, series.values
-    good = np.isfinite(t_s) & np.isfinite(values) & (values >= 0) & (interval_s > 0)
-    good &= np.isfinite(interval_s)
+    good = np.isfinite(series.t_s) & np.isfinite(series.values) & (series.values >= 0)
+    good &= np.isfinite(series.interval_s) & (series.interval_s > 0)
     if not good.all():
-        t_s, interval_s, values = t_s[good], interval_s[good], values[good]
-    if len(t_s) > 1 and not np.all(np.diff(t_s) > 0):
-        t_s, first = np.unique(t_s, return_index=True)
-        interval_s, values = interval_s[first], values[first]
-    if len(t_s):
-        slivers = interval_s < 0.5 * np.quantile(interval_s, 0.1)
-        if slivers.any():
-            t_s, interval_s, values = t_s[~slivers], interval_s[~slivers], values[~slivers]
-    return RateSeries(t_s, interval_s, values, series.unit)
+        series = series.only(good)
+    if len(series.t_s) > 1 and not np.all(np.diff(series.t_s) > 0):
+        series = series.only(np.unique(series.t_s, return_index=True)[1])
+    if len(series.t_s):
+        slivers = series.interval_s < 0.5 * np.quantile(series.interval_s, 0.1)
+        series = series.only(~slivers) if slivers.any() else series
+    return series
 
 
 def spans_of(which: NDArray[np.bool_]) -> list[tuple[int, int]]:

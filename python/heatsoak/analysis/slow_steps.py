@@ -28,14 +28,13 @@ def limited_by_link(view: StepView) -> str | None:
     A rate at the ceiling of a link with fewer lanes or an older generation than the drive supports
     would be higher in another host.
     """
-    series = view.throughput
-    if series.unit != "mb_s" or len(series.values) == 0 or view.course.link_ceiling_mb_s is None:
+    series, known = view.throughput, view.course.link_ceiling_mb_s
+    if series.unit != "mb_s" or not view.has_rates or known is None:
         return None
-    ceiling, most = view.course.link_ceiling_mb_s
+    ceiling, most = known
     # links sleep when idle: what they carry under load counts
     readings = view.track("link_mb_s").values
-    if len(readings):
-        ceiling = float(np.median(readings))
+    ceiling = float(np.median(readings)) if len(readings) else ceiling
     level = float(np.median(series.values))
     low, high = reference.NEAR_CEILING
     if ceiling >= NARROW * most or not low * ceiling <= level <= high * ceiling:
@@ -75,8 +74,7 @@ def after_a_slow_load(
     the loss. `cause_of` tells why another step lost speed that it did not regain.
     """
     origin = view.slowed_by
-    drop = None if origin is None else origin.lasting_drop
-    if view.drops is None or origin is None or drop is None:
+    if view.drops is None or origin is None or (drop := origin.lasting_drop) is None:
         return None
     full = reference.full_speed(view, [one for one in others if one.slowed_by is None])
     known = [] if full is None else [full.mid]
@@ -92,36 +90,30 @@ def after_a_slow_load(
         return None
     is_heat = cause == "thermal" and (is_counted or (is_held and lost is not None))
     by = "heat" if cause == "thermal" else "something"
-    share = None if lost is None else words.share_text(lost)
-    text = f"it ran {share} below its full speed from the start, " if share else "it started "
+    text = "it started " if lost is None else f"{_below(lost)} from the start, "
     text += f"right after '{origin.step.name}', which {by} had slowed by "
-    text += words.share_text(drop.depth)
-    text += ", and stayed as hot" if is_held else ""
+    text += f"{words.share_text(drop.depth)}{', and stayed as hot' if is_held else ''}"
     text += "; the drive counted throttling" if is_counted else ""
     text += "" if is_heat else ": a pause between them would tell"
     return SlowFromStart("thermal" if is_heat else "unknown", lost, text)
 
 
-def _is_held(view: StepView, origin: StepView) -> bool | None:
+def _is_held(view: StepView, origin: StepView) -> bool:
     """Whether the drive stayed as hot as it was at the end of the earlier load."""
     end_s = origin.throughput.duration_s
     late_c, here_c = origin.temp.between(end_s - _LATE_S, end_s), view.temp.values
     if len(late_c) == 0 or len(here_c) == 0:
-        return None
+        return False
     return float(np.median(here_c)) >= float(np.median(late_c)) - definitions.HELD_WITHIN_K
 
 
 def never_throttled(view: StepView, others: Sequence[StepView]) -> bool:
     """Whether it stayed too cool for that, or the drive's own status said so throughout."""
-    top_c = view.max_temp_c
-    if (
-        top_c is not None
-        and top_c < definitions.MIN_THROTTLING_C
-        and view.at_its_limit(-math.inf, math.inf) is None
-        and temp_moves(view, *others)
-    ):
+    top_c, own = view.max_temp_c, throttle_statuses(view.columns("throttle_"))
+    is_cool = top_c is not None and top_c < definitions.MIN_THROTTLING_C
+    if is_cool and view.at_its_limit(-math.inf, math.inf) is None and temp_moves(view, *others):
         return True
-    return bool(throttle_statuses(view.columns("throttle_"))) and not risen(view)
+    return bool(own) and not risen(view)
 
 
 def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None:
@@ -136,9 +128,8 @@ def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None
     doubt = ""
     if len(view.temp.values) == 0:
         # one that stands still may be right; what no drive survives is another unit, or a code
-        aside = [
-            track.between(-math.inf, first_s) for track in view.own_temps(trusted=False).values()
-        ]
+        tracks = view.own_temps(trusted=False).values()
+        aside = [track.between(-math.inf, first_s) for track in tracks]
         known = (values for values in aside if np.max(values, initial=0.0) <= definitions.HOTTEST_C)
         temps_c, doubt = next(known, temps_c), ", by a sensor that cannot be trusted"
     if len(temps_c) == 0:
@@ -146,17 +137,13 @@ def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None
     coolest_c = float(np.min(temps_c))
     speed_up = reference.started_faster(view)
     if coolest_c >= definitions.MIN_THROTTLING_C and speed_up >= definitions.MUCH_FASTER:
-        return (
-            f"it was {words.number_text(speed_up, 2)} times as fast in its first second, at "
-            f"{words.temp_text(temps_c[0])}{doubt}"
-        )
+        times, hot = words.number_text(speed_up, 2), words.temp_text(temps_c[0])
+        return f"it was {times} times as fast in its first second, at {hot}{doubt}"
     limit_c = definitions.USUALLY_THROTTLING_C
     if coolest_c < limit_c or reference.is_shown(view, others, limit_c):
         return None
-    return (
-        f"it was at {words.temps_text(temps_c)} from its first second, as hot as drives throttle "
-        f"at{doubt}"
-    )
+    hot = words.temps_text(temps_c)
+    return f"it was at {hot} from its first second, as hot as drives throttle at{doubt}"
 
 
 def begun_slow(
@@ -169,18 +156,14 @@ def begun_slow(
     recordings, held is told beside it.
     """
     if (slow := reference.lost_from_start(view, others)) is not None:
-        return _below(view, *slow)
-    temps_c = view.temp.values
-    if len(temps_c) == 0:
-        is_shown, why = False, "no temperature tells whether it was slow before"
-    else:
-        is_shown = (
-            temps_c[0] < definitions.MIN_THROTTLING_C
-            or float(np.max(temps_c)) >= temps_c[0] + definitions.HELD_WITHIN_K
-        )
+        return _below_speed(view, *slow)
+    cool_c, temps_c, is_shown = definitions.MIN_THROTTLING_C, view.temp.values, False
+    why = "no temperature tells whether it was slow before"
+    if len(temps_c):
+        warm_c = temps_c[0] + definitions.HELD_WITHIN_K
+        is_shown = temps_c[0] < cool_c or np.max(temps_c) >= warm_c
         hot = words.temp_text(temps_c[0])
         why = f"it was at {hot} from the start, and may have been slow before"
-    cool_c = definitions.MIN_THROTTLING_C
     if is_shown or reference.is_shown(view, [*others, *siblings], cool_c):
         return None
     if (slow := reference.lost_from_start(view, siblings)) is not None:
@@ -188,9 +171,12 @@ def begun_slow(
     return why
 
 
-def _below(view: StepView, lost: float, full: Range) -> str:
-    share, speed = words.share_text(lost), view.throughput.text(full.mid)
-    return f"it ran {share} below its full speed, {speed}, from the start"
+def _below(lost: float) -> str:
+    return f"it ran {words.share_text(lost)} below its full speed"
+
+
+def _below_speed(view: StepView, lost: float, full: Range) -> str:
+    return f"{_below(lost)}, {view.throughput.text(full.mid)}, from the start"
 
 
 def slower_than_elsewhere(
@@ -208,21 +194,18 @@ def slower_than_elsewhere(
 
 
 def _when_cool(view: StepView, others: Sequence[StepView]) -> SlowFromStart | None:
-    start_c = view.start_c
-    if start_c is not None and start_c < definitions.MIN_THROTTLING_C:
-        return None
     slow = reference.lost_from_start(view, filter(reference.began_cool, others))
-    if slow is None:
+    if slow is None or reference.began_cool(view):
         return None
-    hot = "" if start_c is None else f", at {words.temp_text(start_c)}"
-    return SlowFromStart("unknown", slow[0], f"{_below(view, *slow)}{hot}")
+    hot = "" if view.start_c is None else f", at {words.temp_text(view.start_c)}"
+    return SlowFromStart("unknown", slow[0], f"{_below_speed(view, *slow)}{hot}")
 
 
 def _when_cooled(view: StepView, other: StepView, cooling: OtherCooling) -> SlowFromStart | None:
     here_c, there_c = view.max_temp_c, other.max_temp_c
-    least_c = definitions.MIN_THROTTLING_C
-    if there_c is not None:
-        least_c = there_c + definitions.HELD_WITHIN_K
+    least_c = (
+        there_c + definitions.HELD_WITHIN_K if there_c is not None else definitions.MIN_THROTTLING_C
+    )
     # it may have stayed too cool to throttle, or have been no hotter than there
     if cooling.is_better is False or (here_c is not None and here_c < least_c):
         return None
@@ -233,13 +216,12 @@ def _when_cooled(view: StepView, other: StepView, cooling: OtherCooling) -> Slow
     if not is_like or lost < 1 - reference.FULL:
         return None
     times = words.number_text(1 / (1 - lost), 2)
-    said = f"with {cooling.text} the same load ran {times} times as fast"
+    said = f"with {cooling.text} the same load ran {times} times as fast, "
     if here_c is None or there_c is None:
-        return SlowFromStart(
-            "unknown", lost, f"{said}, and no temperature shows whether heat is why"
-        )
-    temps = f"{words.temp_text(there_c)} at most: here it got {words.temp_text(here_c)} hot"
-    return SlowFromStart("thermal", lost, f"{said}, the drive at {temps}")
+        said += "and no temperature shows whether heat is why"
+        return SlowFromStart("unknown", lost, said)
+    said += f"the drive at {words.temp_text(there_c)} at most: here it got "
+    return SlowFromStart("thermal", lost, f"{said}{words.temp_text(here_c)} hot")
 
 
 #: Means are over at least this.
@@ -294,25 +276,17 @@ def not_held(series: RateSeries, stalls: Sequence[Stall] = (), what: str = "it")
         return NotHeld("too little of it was measured to tell")
     if said := _swing(series, bins, bin_s, what):
         return NotHeld(said)
-    lower, missing = _lower(series, bin_s, what), _missing(bins, what)
-    if lower is None or (lower.hidden is not None and missing):
-        return NotHeld(missing) if missing else None
+    lower = _lower(series, bin_s, what)
+    # single bins may cost as much that are too few to stand out of the noise
+    lost = 1 - float(np.mean(bins)) / max(float(np.median(bins)), 1e-9)
+    if lost > definitions.MIN_DROP and (lower is None or lower.hidden is not None):
+        return NotHeld(f"{what} moved {words.share_text(lost)} less than at its usual speed")
     return lower
 
 
 def _means(series: RateSeries, bin_s: float) -> Array:
     means = resampled(series, 0.0, series.duration_s, bin_s)
     return means[np.isfinite(means)]
-
-
-def _missing(bins: Array, what: str) -> str | None:
-    """What single bins cost that are too few to stand out of the noise, as a sentence."""
-    lost = 1 - float(np.mean(bins)) / max(float(np.median(bins)), 1e-9)
-    return (
-        f"{what} moved {words.share_text(lost)} less than at its usual speed"
-        if lost > definitions.MIN_DROP
-        else None
-    )
 
 
 def _swing(series: RateSeries, bins: Array, bin_s: float, what: str) -> str | None:
@@ -349,10 +323,7 @@ def _lower(series: RateSeries, bin_s: float, what: str) -> NotHeld | None:
             is_rough = count == 1 and bin_s >= 2 * _LEAST_WINDOW_S and bin_s > first_s
             if len(bins) < 2 * count or length_s < _LEAST_WINDOW_S or is_rough:
                 continue
-            windows = bins
-            if count > 1:
-                rows = np.lib.stride_tricks.sliding_window_view(bins, count)
-                windows = np.median(rows, axis=1)
+            windows = np.median(np.lib.stride_tricks.sliding_window_view(bins, count), axis=1)
             error = noise * (1.25 * math.sqrt(alike / count) if count > 1 else 1.0)
             # so many deviations is the most extreme of so many, with one to spare
             error *= math.sqrt(2 * math.log(len(windows))) + 1.0
@@ -366,9 +337,8 @@ def _lower(series: RateSeries, bin_s: float, what: str) -> NotHeld | None:
             at_once_s = max((end - start for start, end in spans_of(low)), default=0) * bin_s
             level = float(np.mean(windows[low])) if np.any(low) else high
             lost_s = low_s * (1 - level / high) if high > 0 else 0.0
-            is_long = at_once_s > min_loss_s or (
-                low_s > min_loss_s and lost_s > definitions.MAX_STEADY_LOSS * series.duration_s
-            )
+            is_dear = lost_s > definitions.MAX_STEADY_LOSS * series.duration_s
+            is_long = at_once_s > min_loss_s or (low_s > min_loss_s and is_dear)
             if length_s <= max(_SEEN_S, 5 * first_s):
                 hidden = min(hidden, 1 - limit / high if high > 0 else 1.0)
             at_end = bool(low[-1]) and (count > 1 or bool(low[-2]))
@@ -379,16 +349,15 @@ def _lower(series: RateSeries, bin_s: float, what: str) -> NotHeld | None:
     if said is not None:
         level, low_s, high = said
         span = f"{words.duration_text(low_s)} of {words.duration_text(series.duration_s)}"
-        return NotHeld(
-            f"{what} ran at about {series.text(level)} for {span}, and {series.text(high)} at best"
-        )
-    if hidden > _HIDDEN:
-        speed = "its speed" if what == "it" else f"the speed of {what}"
-        if hidden >= 1:
-            return NotHeld(f"{speed} varies too much to tell", 1.0)
-        lost = words.share_text(hidden)
-        return NotHeld(f"{speed} varies so much that a loss of {lost} would not show", hidden)
-    return None
+        text = f"{what} ran at about {series.text(level)} for {span}, and "
+        return NotHeld(f"{text}{series.text(high)} at best")
+    if hidden <= _HIDDEN:
+        return None
+    speed = "its speed" if what == "it" else f"the speed of {what}"
+    if hidden >= 1:
+        return NotHeld(f"{speed} varies too much to tell", 1.0)
+    lost = words.share_text(hidden)
+    return NotHeld(f"{speed} varies so much that a loss of {lost} would not show", hidden)
 
 
 def _noise(bins: Array) -> tuple[float, float]:

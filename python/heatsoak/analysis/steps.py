@@ -242,24 +242,20 @@ def _verdict(
             return "thermal"
     elif slower or view.drops is None or signs.uneven or (signs.hot and not judged):
         return "unknown"
-    return _costliest(judged)
+    return max(judged, key=lambda one: _lost(one[0]))[1].cause if judged else "steady"
 
 
 def _still_warming_k(view: StepView) -> float | None:
     """How much a step warmed in its last third, to its highest; None for next to nothing."""
     end_s = view.duration_s
-    before, last = (
-        view.temp.between(from_share * end_s, to_share * end_s)
-        for from_share, to_share in ((0.6, 0.7), (0.9, 1.0))
-    )
+    before = view.temp.between(0.6 * end_s, 0.7 * end_s)
+    last = view.temp.between(0.9 * end_s, end_s)
     if not (len(before) and len(last)):
         return None
-    last_c = float(np.median(last))
+    last_c, least_k = float(np.median(last)), definitions.HELD_WITHIN_K
     warmed_k = last_c - float(np.median(before))
-    is_highest = (
-        view.max_temp_c is not None and last_c >= view.max_temp_c - definitions.HELD_WITHIN_K
-    )
-    return warmed_k if is_highest and warmed_k >= definitions.HELD_WITHIN_K else None
+    is_highest = last_c >= float(np.max(view.temp.values)) - least_k
+    return warmed_k if is_highest and warmed_k >= least_k else None
 
 
 def _uneven(view: StepView, judged: Sequence[tuple[Case, Judgement]]) -> slow_steps.NotHeld | None:
@@ -305,11 +301,8 @@ def _lost_share(cases: Sequence[Case]) -> float:
 
 def matters(cases: Sequence[Case]) -> bool:
     """Return whether drops are more than short dips of a steady step."""
-    longest_s = max(case.length_s for case in cases)
-    return (
-        longest_s > definitions.MAX_STEADY_FALL_S
-        or _lost_share(cases) >= definitions.MAX_STEADY_LOSS
-    )
+    is_long = any(case.length_s > definitions.MAX_STEADY_FALL_S for case in cases)
+    return is_long or _lost_share(cases) >= definitions.MAX_STEADY_LOSS
 
 
 def _dips(cases: Sequence[Case]) -> str:
@@ -318,15 +311,8 @@ def _dips(cases: Sequence[Case]) -> str:
     deepest = max(case.drop.depth for case in cases)
     dips = "a short dip" if len(cases) == 1 else f"{len(cases)} short dips, at most"
     cost = f"{words.share_text(_lost_share(cases))} of the work"
-    return (
-        f"{dips} of {words.share_text(deepest)} and {words.seconds_text(longest_s)}, which cost "
-        f"{cost}"
-    )
-
-
-def _costliest(judged: Sequence[tuple[Case, Judgement]]) -> findings.Verdict:
-    """The cause of the drop that cost most."""
-    return max(judged, key=lambda one: _lost(one[0]))[1].cause if judged else "steady"
+    size = f"{words.share_text(deepest)} and {words.seconds_text(longest_s)}"
+    return f"{dips} of {size}, which cost {cost}"
 
 
 def _why_unknown(view: StepView) -> str | None:

@@ -7,6 +7,7 @@ wants to know.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -80,9 +81,8 @@ def _own_count(counted: findings.OwnCount, *, is_course: bool) -> findings.Claim
     if added:
         parts = [f"yes, {between}, by its own count: {_told(added)}", f"in all {_told(ever)}{life}"]
     elif counted.throttled_pct:
-        parts = [
-            f"yes, by {words.percent_text(counted.throttled_pct)} when it was read, by its own word"
-        ]
+        share = words.percent_text(counted.throttled_pct)
+        parts = [f"yes, by {share} when it was read, by its own word"]
         parts += [f"in all {_told(ever)}{life}"] if ever else []
     elif ever:
         parts = [f"yes, at some time, by its own count: {_told(ever)}{life}"]
@@ -96,10 +96,8 @@ def _own_count(counted: findings.OwnCount, *, is_course: bool) -> findings.Claim
     if above and ever:
         parts.append(f"it was {above}")
     elif above:
-        parts = [
-            f"by its own count it was {above}{life}",
-            "whether it throttled then, it does not count",
-        ]
+        parts = [f"by its own count it was {above}{life}"]
+        parts.append("whether it throttled then, it does not count")
     if not parts:
         return None
     is_shown = added or counted.throttled_pct or ever
@@ -154,13 +152,12 @@ def _alarm(counted: findings.OwnCount) -> findings.Claim | None:
 
 def _above_limits(totals: Mapping[str, float]) -> str:
     """How long the drive was above the limits that it states; empty for never."""
-    return words.listed(
-        [
-            f"above its {name} temperature for {words.duration_text(above_s)}"
-            for name in ("warning", "critical")
-            if (above_s := totals.get(_TIME_S + name, 0.0))
-        ]
-    )
+    told = [
+        f"above its {name} temperature for {words.duration_text(above_s)}"
+        for name in ("warning", "critical")
+        if (above_s := totals.get(_TIME_S + name, 0.0))
+    ]
+    return words.listed(told)
 
 
 def _told(counts: Mapping[str, float]) -> str:
@@ -219,9 +216,9 @@ def unloaded_of(view: StepView) -> findings.Unloaded:
     reasons = []
     if max_c is not None:
         reasons.append(f"it was at {words.temp_text(max_c)} at most")
-    if found is not None:
-        slowly = words.duration_text(found.time_constant_s)
-        reasons.append(f"its temperature followed {found.what}, with a time constant of {slowly}")
+    if found:
+        what, slowly = found["follows"], words.duration_text(found["time_constant_s"])
+        reasons.append(f"its temperature followed {what}, with a time constant of {slowly}")
     return findings.Unloaded(
         duration_s=view.duration_s,
         busy_pct=busy_pct,
@@ -230,9 +227,7 @@ def unloaded_of(view: StepView) -> findings.Unloaded:
         temp_sensor=view.main_sensor or None,
         longest_burst_s=max((burst.length_s for burst in bursts), default=None),
         bursts_gb=sum(burst.moved_gb for burst in bursts),
-        follows=None if found is None else found.what,
-        follows_column=None if found is None else found.column,
-        time_constant_s=None if found is None else found.time_constant_s,
+        **found,
         text=f" in {words.duration_text(view.duration_s)}"
         + (f" ({', '.join(seen)})" if seen else ""),
         reasons=reasons,
@@ -262,15 +257,6 @@ def _bursts(view: StepView) -> list[_Burst]:
     return [burst for burst in found if burst.moved_gb >= _BURST_GB]
 
 
-@dataclass(frozen=True)
-class _Followed:
-    """What a temperature followed; `column` is None for the drive's own work."""
-
-    what: str
-    column: str | None
-    time_constant_s: float
-
-
 def _candidates(view: StepView) -> Iterator[tuple[str, str | None, SensorTrack]]:
     yield "its own work", None, SensorTrack(view.throughput.t_s, view.throughput.values)
     for start, what in _NEIGHBOURS.items():
@@ -278,20 +264,21 @@ def _candidates(view: StepView) -> Iterator[tuple[str, str | None, SensorTrack]]
             yield what, name, view.track(name)
 
 
-def _followed(view: StepView) -> _Followed | None:
-    """What explains most of the temperature as its lagged cause."""
+def _followed(view: StepView) -> dict[str, Any]:
+    """What explains most of the temperature as its lagged cause, as findings say it."""
     temp = view.temp
     if len(temp.values) < _MIN_READINGS or float(np.ptp(temp.values)) < _MIN_RANGE_K:
-        return None
+        return {}
     step_s = max(1.0, float(temp.t_s[-1] - temp.t_s[0]) / _MAX_STEPS)
     grid_s = np.arange(temp.t_s[0], temp.t_s[-1], step_s)
     temps_c = temp.along(grid_s)
-    explained, best = _MIN_EXPLAINED, None
+    explained, best = _MIN_EXPLAINED, {}
     for what, column, track in _candidates(view):
         if len(track.values) < _MIN_READINGS or float(np.ptp(track.values)) == 0:
             continue
         cause = track.along(grid_s)
         share, tau_s, _ = series.response(cause - cause[0], temps_c, step_s)
         if share > explained:
-            explained, best = share, _Followed(what, column, tau_s)
+            explained = share
+            best = {"follows": what, "follows_column": column, "time_constant_s": tau_s}
     return best

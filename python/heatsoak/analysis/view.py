@@ -16,7 +16,6 @@ from heatsoak.analysis.course import Course, course_of, load_of
 from heatsoak.analysis.findings import Verdict
 from heatsoak.analysis.sensors import sense
 from heatsoak.analysis.series import Array, RateSeries, directions, iops, throughput
-from heatsoak.catalog.families import family_of
 from heatsoak.ranges import Range
 from heatsoak.recording import Recording, columns
 from heatsoak.recording.columns import TEMPERATURES, judged, limits_c
@@ -121,12 +120,10 @@ class StepView:
     def lasting_drop(self) -> falls.Drop | None:
         """The last drop that lasted to the end of the step."""
         slack_s = max(_TO_THE_END_S, _TO_THE_END * self.throughput.sampling_s) if self.drops else 0
-        lasting = [
-            drop
-            for drop in self.drops or []
-            if not drop.recovered and drop.end_s >= self.throughput.duration_s - slack_s
-        ]
-        return lasting[-1] if lasting else None
+        for drop in reversed(self.drops or []):
+            if not drop.recovered and drop.end_s >= self.throughput.duration_s - slack_s:
+                return drop
+        return None
 
     @property
     def written_before_gb(self) -> float:
@@ -176,13 +173,10 @@ class StepView:
     def track(self, column: str) -> SensorTrack:
         """Return the readings of a sensor's column; times count from the step's start."""
         if column not in self._tracks:
-            self._tracks[column] = self._read(column)
+            values, t_s = self.column(column), self.column("t_s")
+            known = np.isfinite(values)
+            self._tracks[column] = SensorTrack(t_s[known] - self.start_s, values[known])
         return self._tracks[column]
-
-    def _read(self, column: str) -> SensorTrack:
-        values = self.column(column)
-        known = np.isfinite(values)
-        return SensorTrack(self.column("t_s")[known] - self.start_s, values[known])
 
     def column(self, name: str) -> Array:
         """Return a column of the samples, row by row; what was not measured is NaN."""
@@ -286,6 +280,10 @@ class StepView:
             for name, track in self.own_temps().items()
             if name != self.main_sensor
         }
+        if not tops_c:
+            return None
+        from heatsoak.catalog.families import family_of  # most recordings have one sensor
+
         family = family_of(self.course.drive.get("model"))
         found = ((family.reported_c(name, c), c, name) for name, c in tops_c.items())
         at_c, top_c, name = max(found, default=(-np.inf, 0.0, ""))
@@ -343,11 +341,13 @@ def drops_of(samples: pl.DataFrame) -> list[falls.Drop] | None:
 
 
 def temp_moves(*views: StepView) -> bool:
-    """Return whether the temperature of the first moves, in it or in the others of its recording.
+    """Return whether the temperature of the first moves, in it, in the others of its recording, or
+    in a fill right before one of these.
 
     A governor follows none that stands still.
     """
-    values = [one.temp.values for one in views]
+    fills = [one.preceded_by for one in views if one.preceded_by is not None]
+    values = [one.temp.values for one in (*views, *fills)]
     return len(values[0]) > 0 and bool(np.ptp(np.concatenate(values)) >= definitions.MIN_RISE_K)
 
 
@@ -360,16 +360,15 @@ class _Samples:
     @cached_property
     def whole(self) -> pl.DataFrame:
         """All samples."""
-        return self.recording.samples(
-            judged(["t_s", "step", "interval_s", *self.recording.meta.columns])
-        )
+        columns = ["t_s", "step", "interval_s", *self.recording.meta.columns]
+        return self.recording.samples(judged(columns))
 
     @cached_property
     def _rows(self) -> dict[str, tuple[int, int, int]]:
         """The first row of each step, its last, and how many it has."""
         row = pl.col("row")
         rows = self.whole.select("step").with_row_index("row").group_by("step")
-        found = rows.agg(row.min().alias("first"), row.max().alias("last"), pl.len().alias("count"))
+        found = rows.agg(first=row.min(), last=row.max(), count=pl.len())
         return {step: tuple(rest) for step, *rest in found.iter_rows()}
 
     def of(self, step: str) -> pl.DataFrame:

@@ -18,19 +18,16 @@ import polars as pl
 from heatsoak import words
 from heatsoak.importer import whose
 from heatsoak.importer.block_devices import OTHER_DRIVES
-from heatsoak.importer.frames import rated
+from heatsoak.importer.frames import rated, ways_of
 from heatsoak.importer.log import Alignment, Log, Remark, nothing_to_shift
 from heatsoak.importer.stretches import rates, without_ragged_edges
 from heatsoak.recording import grid, schema_of
 
 _LOADED = ("bw_mb_s", "iops", "lat_us", "lat_p50_us", "lat_p99_us", "lat_p999_us", "lat_max_us")
 #: Columns that only the leading log may have.
-_LEADERS = {
-    *(name for quantity in _LOADED for name in (quantity, f"read_{quantity}", f"write_{quantity}")),
-    "queue",
-    "interval_s",
-    "step",
-}
+_LEADERS = {"queue"}.union(*map(ways_of, _LOADED))
+#: Columns of the rows themselves.
+_OF_SAMPLES = ("t_s", "interval_s", "step")
 #: What an onlooker saw the device move, beside the log of a load.
 _DEVICE_RATES = {"read_bw_mb_s": "device_read_mb_s", "write_bw_mb_s": "device_write_mb_s"}
 #: A log of the load itself leads before an onlooker's up to this much finer.
@@ -87,15 +84,11 @@ def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
 def _with_names(log: Log) -> Log:
     """Say with each doubt which of several files it is of."""
     name = Path(log.source).name
-    return replace(
-        log,
-        remarks=tuple(
-            replace(remark, text=f"{name}: {remark.text}")
-            if remark.doubt and name not in remark.text
-            else remark
-            for remark in log.remarks
-        ),
+    remarks = (
+        replace(one, text=f"{name}: {one.text}") if one.doubt and name not in one.text else one
+        for one in log.remarks
     )
+    return replace(log, remarks=tuple(remarks))
 
 
 def _kept_apart(log: Log, leaders: Sequence[Log], obstacle: str) -> Remark:
@@ -120,12 +113,8 @@ def _leaders(logs: Sequence[Log]) -> list[Log]:
         # what loaded the drive knows more of the load than an onlooker
         near = [log for log in series if _sampling_s(log) <= _NEARLY_AS_FINE * _sampling_s(finest)]
         finest = next((log for log in near if not log.logs_on), finest)
-    return [
-        log
-        for log in logs
-        if log.has_rates
-        and (_is_summary(log) or (finest is not None and log.format == finest.format))
-    ]
+    kind = None if finest is None else finest.format
+    return [log for log in logs if log.has_rates and (_is_summary(log) or log.format == kind)]
 
 
 def _is_summary(log: Log) -> bool:
@@ -148,18 +137,12 @@ def _with_summaries(logs: list[Log], shift_s: float | None) -> list[Log]:
     for summary in _summaries(logs):
         obstacles = []
         for series in sorted(loggers, key=_sampling_s):
-            alignment = alignment_of(summary, series, shift_s)
-            own: Log | str = (
-                alignment
-                if isinstance(alignment, str)
-                else (_in_steps_of(summary, series, alignment))
-            )
+            own = _in_steps_of(summary, series, alignment_of(summary, series, shift_s))
             if isinstance(own, Log):
                 logs = [own if log is series else log for log in logs if log is not summary]
                 loggers = [log for log in loggers if log is not series]
                 break
-            text = f"{series.name} was kept apart from it: {own}"
-            obstacles.append(Remark(text, True, ()))
+            obstacles.append(Remark(f"{series.name} was kept apart from it: {own}", True, ()))
         else:
             remarked = summary.with_remarks(*obstacles)
             logs = [remarked if log is summary else log for log in logs]
@@ -176,8 +159,10 @@ def _loggers(logs: Sequence[Log]) -> list[Log]:
     return [log for log in series if "step" not in log.samples.columns]
 
 
-def _in_steps_of(summary: Log, series: Log, alignment: Alignment) -> Log | str:
+def _in_steps_of(summary: Log, series: Log, alignment: Alignment | str) -> Log | str:
     """`series`, in its own time, in the steps of `summary`; or why it did not see them."""
+    if isinstance(alignment, str):
+        return alignment
     seen = rated(series.samples)
     _, _, total = rates(seen)
     begins_s, ends_s = (times_s + alignment.shift_s for times_s in grid.spans_s(seen))
@@ -191,8 +176,7 @@ def _in_steps_of(summary: Log, series: Log, alignment: Alignment) -> Log | str:
     slack_s = np.minimum((ends_s - begins_s) / 2, 1.0)
     spans_s = grid.spans_s(summed)
     for name, start_s, end_s, mean in zip(summed["step"], *spans_s, counted, strict=True):
-        within = (begins_s >= start_s - slack_s) & (ends_s <= end_s + slack_s)
-        own = np.flatnonzero(within)
+        own = np.flatnonzero((begins_s >= start_s - slack_s) & (ends_s <= end_s + slack_s))
         if len(own) < _MIN_SAMPLES:
             continue
         first, last = without_ragged_edges(total, int(own[0]), int(own[-1]) + 1)
@@ -223,10 +207,8 @@ def _in_bytes(log: Log) -> bool:
 
 
 def _rate(log: Log, value: float) -> str:
-    return (
-        f"{words.amount_text(value, 'MB/s' if _in_bytes(log) else 'IOPS')} "
-        f"({Path(log.source).name})"
-    )
+    amount = words.amount_text(value, "MB/s" if _in_bytes(log) else "IOPS")
+    return f"{amount} ({Path(log.source).name})"
 
 
 # --- one log beside another ----------------------------------------------------------------------
@@ -234,44 +216,36 @@ def _rate(log: Log, value: float) -> str:
 
 def _beside(joined: Log, leader: Log, other: Log, alignment: Alignment) -> Log:
     """`joined`, which is `leader` with what was laid beside it so far, and `other` too."""
-    taken = set(joined.samples.columns)
-    renamed = {}
-    dropped = []
+    renamed, dropped = {}, []
     saw_device = _saw_device(joined, leader, other, alignment)
     for name in other.samples.columns:
-        if name in ("t_s", "interval_s", "step"):
+        # the load's own drive may be one of the others
+        if name in _OF_SAMPLES or (name == OTHER_DRIVES and not saw_device):
             continue
-        if name == OTHER_DRIVES and not saw_device:
-            continue  # the load's own drive may be one of them
+        is_taken = name in joined.samples.columns
         if saw_device and name in _DEVICE_RATES:
             renamed[name] = _DEVICE_RATES[name]
-            continue
-        if name not in _LEADERS and name in taken and "." in name:
-            renamed[name] = f"{name}.{other.format}"
-        elif name in _LEADERS or name in taken:
+        elif name in _LEADERS or (is_taken and "." not in name):
             dropped.append(name)
         else:
-            renamed[name] = name
-    values = (
-        other.samples.select(
-            (pl.col("t_s") + alignment.shift_s).alias("t_s"),
-            *(pl.col(old).alias(new) for old, new in renamed.items()),
-        )
-        .filter(pl.col("t_s").is_between(-whose.MARGIN_S, leader.end_s + whose.MARGIN_S))
-        .filter(pl.any_horizontal(pl.col(new).is_not_null() for new in renamed.values()))
-        if renamed
-        else pl.DataFrame(schema={"t_s": pl.Float64})
+            renamed[name] = f"{name}.{other.format}" if is_taken else name
+    values = other.samples.select(pl.col("t_s") + alignment.shift_s, *renamed).rename(renamed)
+    values = values.filter(
+        pl.col("t_s").is_between(-whose.MARGIN_S, leader.end_s + whose.MARGIN_S)
+        & pl.any_horizontal(False, *(pl.col(new).is_not_null() for new in renamed.values()))
     )
-    if "step" in joined.samples.columns and values.height:
+    if "step" in joined.samples.columns:
         values = with_steps(values, joined.samples)
     samples = pl.concat([joined.samples, values], how="diagonal").sort("t_s", maintain_order=True)
     source = Path(other.source).name
     text = f"{source} was joined with {Path(leader.source).name}: {alignment.how}"
-    own = list(other.remarks)
-    if not saw_device:
-        # a doubt about rates that are left out leaves nothing open
-        own = [replace(one, doubt=False) if one.touches == ("rate",) else one for one in own]
-    remarks = [*own, Remark(text)]
+    # a doubt about rates that are left out leaves nothing open
+    is_left = not saw_device
+    remarks = [
+        replace(one, doubt=False) if is_left and one.touches == ("rate",) else one
+        for one in other.remarks
+    ]
+    remarks.append(Remark(text))
     if dropped:
         kinds = {next(k for end, k in _KINDS.items() if name.endswith(end)) for name in dropped}
         what = words.listed([kind for kind in _KINDS.values() if kind in kinds])
@@ -296,13 +270,11 @@ def _saw_device(joined: Log, leader: Log, other: Log, alignment: Alignment) -> b
 
     What the device moved is at least about what the load did.
     """
-    if leader.logs_on or not other.logs_on or not leader.has_any("bw_mb_s"):
+    if leader.logs_on or not other.logs_on or not _in_bytes(leader):
         return False
-    if not set(_DEVICE_RATES) <= set(other.samples.columns):
-        return False
-    if not set(_DEVICE_RATES.values()).isdisjoint(joined.samples.columns):
-        return False
-    if whose.are_two_drives(leader, other):
+    has_rates = _DEVICE_RATES.keys() <= set(other.samples.columns)
+    is_told = not set(_DEVICE_RATES.values()).isdisjoint(joined.samples.columns)
+    if is_told or not has_rates or whose.are_two_drives(leader, other):
         return False
     t_s = pl.col("t_s") + alignment.shift_s
     seen = rated(other.samples.filter(t_s.is_between(0.0, leader.end_s)))

@@ -6,9 +6,8 @@ these contradicts; else it is open. Of one loaded drive, what is open is taken f
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -61,11 +60,23 @@ class Placed:
     obstacles: dict[str, list[int]] = field(default_factory=dict)
 
 
-class _Whose(NamedTuple):
-    """Whether a log is of a leading log's drive, and by what."""
+@dataclass
+class _Pair:
+    """A log beside a leading one: what each tells of its drive, how they lie in time, and whether
+    they are of one drive, and by what."""
 
-    sameness: Sameness
+    leader: Log
+    drive: DriveIdentity
+    log: Log
+    told: DriveIdentity
+    alignment: Alignment | str
+    sameness: Sameness = "open"
     why: str = ""
+
+
+#: Whether a log is of a leading log's drive, and by what.
+_Whose = tuple[Sameness, str]
+_OPEN: _Whose = ("open", _TAKEN)
 
 
 def placed(
@@ -73,73 +84,72 @@ def placed(
 ) -> list[Placed]:
     """Return where each of `others` belongs; `aligned` is how each lies beside each leader."""
     drives, told = _identities(leaders), _identities(others)
-    whose = _compared(leaders, drives, others, told, aligned)
-    for of_other, identity in zip(whose, told, strict=True):
-        # what is known of a drive by a log that is its own may tell that another log is not
-        for number, each in enumerate(of_other):
-            if each.sameness == "same":
-                drives[number] = drives[number].with_what(identity)
-    whose = _compared(leaders, drives, others, told, aligned)
+    rows = [
+        [
+            _Pair(leader, drive, log, identity, how)
+            for leader, drive, how in zip(leaders, drives, hows, strict=True)
+        ]
+        for log, identity, hows in zip(others, told, aligned, strict=True)
+    ]
+    _compare(rows)
+    # what is known of a drive by a log that is its own may tell that another log is not
+    for column in zip(*rows, strict=True):
+        known = column[0].drive
+        for own in _same(column):
+            known = known.with_what(own.told)
+        for one in column:
+            one.drive = known
+    _compare(rows)
     may_be = [
         identity
-        for identity, of_other in zip(told, whose, strict=True)
-        if any(one.why == _TAKEN for one in of_other) and not _same(of_other)
+        for identity, row in zip(told, rows, strict=True)
+        if any(one.why == _TAKEN for one in row) and not _same(row)
     ]
     return [
-        _placed(log, of, how, _are_several(may_be) or _may_be_several(of, drives, leaders, how))
-        for log, of, how in zip(others, whose, aligned, strict=True)
+        _placed(log, row, _are_several(may_be) or _may_be_several(row))
+        for log, row in zip(others, rows, strict=True)
     ]
 
 
-def _same(whose: Sequence[_Whose]) -> list[int]:
-    return [number for number, one in enumerate(whose) if one.sameness == "same"]
+def _same(pairs: Sequence[_Pair]) -> list[_Pair]:
+    return [one for one in pairs if one.sameness == "same"]
 
 
-def _may_be_several(
-    whose: Sequence[_Whose],
-    drives: Sequence[DriveIdentity],
-    leaders: Sequence[Log],
-    aligned: Sequence[Alignment | str],
-) -> bool:
+def _may_be_several(row: Sequence[_Pair]) -> bool:
     """Whether the loads that a log may be of are of several drives, or may well be.
 
     Two logs of one kind of the same time are, where nothing says that they are of one drive.
     """
     spans = [
-        (drive, leader.format, -how.shift_s, leader.end_s - how.shift_s)
-        for one, drive, leader, how in zip(whose, drives, leaders, aligned, strict=True)
-        if one.sameness == "open" and isinstance(how, Alignment)
+        (one, -one.alignment.shift_s, one.leader.end_s - one.alignment.shift_s)
+        for one in row
+        if one.sameness == "open" and isinstance(one.alignment, Alignment)
     ]
     return any(
-        (sameness := one[0].compared(other[0])) == "another"
-        or (sameness == "open" and one[1] == other[1] and one[2] < other[3] and other[2] < one[3])
-        for one, other in combinations(spans, 2)
+        (sameness := one.drive.compared(other.drive)) == "another"
+        or (sameness == "open" and one.leader.format == other.leader.format and a < d and c < b)
+        for (one, a, b), (other, c, d) in combinations(spans, 2)
     )
 
 
-def _placed(
-    log: Log,
-    whose: Sequence[_Whose],
-    aligned: Sequence[Alignment | str],
-    are_several: bool,
-) -> Placed:
-    found, of_others, same = Placed(), _of_others(log), _same(whose)
-    for number, (one, alignment) in enumerate(zip(whose, aligned, strict=True)):
+def _placed(log: Log, row: Sequence[_Pair], are_several: bool) -> Placed:
+    found, of_others, is_own = Placed(), _of_others(log), bool(_same(row))
+    for number, one in enumerate(row):
         kept: Log | None = log
-        is_open = one.sameness == "open" and tells_of_drive(log)
+        how, is_open = one.alignment, one.sameness == "open" and tells_of_drive(log)
         if one.sameness == "another":
-            if alignment != APART and not same:
+            if how != APART and not is_own:
                 found.neighbours[number] = f"is of another drive ({one.why}): {_told(log)}"
             kept = of_others
-        elif isinstance(alignment, str) or (is_open and not same and are_several):
-            obstacle = alignment if isinstance(alignment, str) else NAMELESS
+        elif isinstance(how, str) or (is_open and not is_own and are_several):
+            obstacle = how if isinstance(how, str) else NAMELESS
             found.obstacles.setdefault(obstacle, []).append(number)
             continue
         elif is_open:
-            kept = None if same else _perhaps(log)
-        if kept is not None and isinstance(alignment, Alignment):
+            kept = None if is_own else _perhaps(log)
+        if kept is not None and isinstance(how, Alignment):
             why = f", {one.why}" if one.why and kept is not of_others else ""
-            found.beside[number] = kept, replace(alignment, how=f"{alignment.how}{why}")
+            found.beside[number] = kept, replace(how, how=f"{how.how}{why}")
     return found
 
 
@@ -155,13 +165,14 @@ def _identities(logs: Sequence[Log]) -> list[DriveIdentity]:
     for log in logs:
         limits_c = {name: c for sensor in log.sensors for name, c in sensor.thresholds.items()}
         identity = DriveIdentity.of(log.drive, limits_c)
-        is_alone = sum(each.source == log.source for each in logs) == 1
-        node = node_in(log.label) or (node_in(Path(log.source).stem) if is_alone else None)
-        if identity.node is None and node is not None:
-            identity = replace(identity, node=node, name=identity.name or node.name)
-        elif identity.node is None and identity.name:
-            # in one file each drive has a name of its own
-            identity = replace(identity, node=Node("", f"in {log.source}", identity.name))
+        if identity.node is None:
+            is_alone = sum(each.source == log.source for each in logs) == 1
+            node = node_in(log.label) or (node_in(Path(log.source).stem) if is_alone else None)
+            if node is None and identity.name:
+                # in one file each drive has a name of its own
+                node = Node("", f"in {log.source}", identity.name)
+            name = identity.name or (node and node.name)
+            identity = replace(identity, node=node, name=name)
         found.append(identity)
     return found
 
@@ -245,107 +256,82 @@ def _course(known: Log, log: Log) -> Log:
 # --- of one drive or another ---------------------------------------------------------------------
 
 
-def _compared(
-    leaders: Sequence[Log],
-    drives: Sequence[DriveIdentity],
-    others: Sequence[Log],
-    told: Sequence[DriveIdentity],
-    aligned: Sequence[Sequence[Alignment | str]],
-) -> list[list[_Whose]]:
-    """Whose each of `others` is, for each leader."""
-    found = [
-        [
-            _whose(leader, drive, log, identity, alignment)
-            for leader, drive, alignment in zip(leaders, drives, how, strict=True)
-        ]
-        for log, identity, how in zip(others, told, aligned, strict=True)
-    ]
+def _compare(rows: Sequence[Sequence[_Pair]]) -> None:
+    """Find whose each log is, in rows of the pairs that it makes with the leading ones."""
+    for one in chain.from_iterable(rows):
+        one.sameness, one.why = _whose(one)
     # members of an array move the same: what their counters say does not tell them apart
-    for of_log in found:
-        if _are_several([drives[number] for number in _same(of_log)]):
-            of_log[:] = [
-                _Whose("open", _TAKEN) if one.sameness == "same" else one for one in of_log
-            ]
-    for number in range(len(leaders)):
-        same = [row for row, of_log in enumerate(found) if of_log[number].sameness == "same"]
-        if _are_several([told[row] for row in same]):
-            for row in same:
-                if found[row][number].why:
-                    found[row][number] = _Whose("open", _TAKEN)
-    return found
+    for row in rows:
+        if _are_several([one.drive for one in _same(row)]):
+            for one in _same(row):
+                one.sameness, one.why = _OPEN
+    for column in zip(*rows, strict=True):
+        if _are_several([one.told for one in _same(column)]):
+            for one in _same(column):
+                if one.why:
+                    one.sameness, one.why = _OPEN
 
 
-def _whose(
-    leader: Log,
-    drive: DriveIdentity,
-    log: Log,
-    identity: DriveIdentity,
-    alignment: Alignment | str,
-) -> _Whose:
-    if not tells_of_drive(log):
-        return _Whose("open")
-    differ = drive.contradicted_by(identity)
-    if differ is not None:
-        return _Whose("another", f"{differ[1]}, not {differ[0]}")
-    if drive.compared(identity) == "same":
-        return _Whose("same")
-    if isinstance(alignment, str):
-        return _Whose("open")
-    return _by_kind(leader, drive, log, identity) or _by_bytes(
-        leader, drive, log, alignment.shift_s
-    )
+def _whose(pair: _Pair) -> _Whose:
+    if not tells_of_drive(pair.log):
+        return "open", ""
+    if (differ := pair.drive.contradicted_by(pair.told)) is not None:
+        return "another", f"{differ[1]}, not {differ[0]}"
+    sameness = pair.drive.compared(pair.told)
+    if sameness == "same" or isinstance(pair.alignment, str):
+        return sameness, ""
+    return _by_kind(pair) or _by_bytes(pair, pair.alignment.shift_s)
 
 
-def _by_kind(leader: Log, drive: DriveIdentity, log: Log, identity: DriveIdentity) -> _Whose | None:
+def _by_kind(pair: _Pair) -> _Whose | None:
     """Another drive's, if one of its kind does not move as much as the load did."""
-    seen = frames.rated(leader.samples)
+    log, node = pair.log, pair.told.node
+    seen = frames.rated(pair.leader.samples)
     usual_mb_s = float(np.median(frames.moved(seen))) if seen.height else 0.0
     most_mb_s, what = carried_by(log)
     is_ata = log.format in _TELL_ATA and log.has_values(_OF_ATA)
-    if is_ata and drive.node is not None and drive.node.name.startswith("nvme"):
-        return _Whose("another", f"no NVMe drive as {drive.name} is")
-    if is_ata or (identity.node is not None and identity.node.name.startswith("sd")):
+    if is_ata and pair.drive.node is not None and pair.drive.node.name.startswith("nvme"):
+        return "another", f"no NVMe drive as {pair.drive.name} is"
+    if is_ata or (node is not None and node.name.startswith("sd")):
         most_mb_s, what = min((most_mb_s, what), (_SAS_MB_S, "SAS carries"))
     if usual_mb_s <= most_mb_s:
         return None
     rate, most = words.rate_text(usual_mb_s), words.rate_text(most_mb_s)
-    return _Whose("another", f"{what} {most} at most, and this load moved {rate}")
+    return "another", f"{what} {most} at most, and this load moved {rate}"
 
 
-def _by_bytes(leader: Log, drive: DriveIdentity, log: Log, shift_s: float) -> _Whose:
+def _by_bytes(pair: _Pair, shift_s: float) -> _Whose:
     """By what the drive's own counters moved while the leading log saw it loaded."""
-    taken = _Whose("open", _TAKEN)
-    pair = _amounts(leader, log, shift_s)
-    if pair is None:
-        return taken
-    load_mb, own_mb, lasted_s, step_mb = pair
+    amounts = _amounts(pair.leader, pair.log, shift_s)
+    if amounts is None:
+        return _OPEN
+    load_mb, own_mb, lasted_s, step_mb = amounts
     loaded, moved = float(load_mb.sum()), float(own_mb.sum())
-    if loaded < _LEAST_MB:
-        return taken
-    by_count = f"by its counters it moved {words.size_text(1e6 * moved)} meanwhile"
-    beside = f"and the load {words.size_text(1e6 * loaded)}"
+    if loaded < _LEAST_MB or (moved == 0 and loaded < _COARSEST_MB):
+        return _OPEN
+    by_count = (
+        f"by its counters it moved {words.size_text(1e6 * moved)} meanwhile, "
+        f"and the load {words.size_text(1e6 * loaded)}"
+    )
     if moved < _AGREES * loaded / _MEMBERS:
-        if moved == 0 and loaded < _COARSEST_MB:
-            return taken
-        return _Whose("another", f"{by_count}, {beside}")
-    share = moved / loaded
-    slack = len(own_mb) * step_mb / moved
+        return "another", by_count
+    share, slack = moved / loaded, len(own_mb) * step_mb / moved
     apart = float(np.abs(own_mb - share * load_mb).sum()) / moved
     fell = float(np.abs(load_mb - loaded * lasted_s / lasted_s.sum()).sum()) / loaded
     most = min(_OTHERWISE, _NOT_FOLLOWED * fell) if fell > _FELL else _OTHERWISE
     if apart > most + slack:
-        return _Whose("another", f"{by_count}, {beside}, at other times")
-    if any("unit" in one.touches for one in (*log.remarks, *leader.remarks) if one.doubt):
-        return taken
-    if abs(share - 1.0) <= _AGREES + slack and apart <= _AGREES + slack:
-        return _Whose("same", "by its counters of the same drive")
+        return "another", f"{by_count}, at other times"
+    if any("unit" in it.touches for it in (*pair.log.remarks, *pair.leader.remarks) if it.doubt):
+        return _OPEN
+    if max(abs(share - 1.0), apart) <= _AGREES + slack:
+        return "same", "by its counters of the same drive"
+    is_named = pair.drive.node is not None
     # a benchmark may load an array, or be one of several
-    parts = [] if drive.node is not None else [1.0 / n for n in range(2, _MEMBERS + 1)]
+    parts = [] if is_named else [1.0 / n for n in range(2, _MEMBERS + 1)]
     is_part = any(abs(share / part - 1.0) <= _AGREES for part in parts)
     is_less = share < 1.0 - _OFF - slack and not is_part
-    if is_less or (share > 1.0 + _OFF + slack and drive.node is not None):
-        return _Whose("another", f"{by_count}, {beside}")
-    return taken
+    is_more = share > 1.0 + _OFF + slack and is_named
+    return ("another", by_count) if is_less or is_more else _OPEN
 
 
 def _amounts(
@@ -356,36 +342,33 @@ def _amounts(
     In MB, of the directions that both tell, with what the counters count in; None if there are no
     such directions, or too few readings.
     """
-    names = [
-        name
-        for name in frames.ways_of("bw_mb_s")
-        if leader.has_values(name) and log.has_values(name)
-    ]
+    ways = frames.ways_of("bw_mb_s")
+    names = [name for name in ways if leader.has_values(name) and log.has_values(name)]
     if not names:
         return None
-    series = []
-    for one, by_s in ((leader, 0.0), (log, shift_s)):
-        seen = one.samples.filter(pl.any_horizontal(pl.col(names).is_not_null()))
-        begins_s, ends_s = (times_s + by_s for times_s in grid.spans_s(seen))
-        series.append((begins_s, ends_s, frames.moved(seen.select("t_s", *names))))
-    first_s = max(begins_s[0] for begins_s, _, _ in series)
-    last_s = min(ends_s[-1] for _, ends_s, _ in series)
-    begins_s, ends_s, rates = series[1]
+    load, own = (
+        _amounts_of(one.samples.filter(pl.any_horizontal(pl.col(names).is_not_null())), names, by_s)
+        for one, by_s in ((leader, 0.0), (log, shift_s))
+    )
+    first_s, last_s = max(load.edges_s[0], own.edges_s[0]), min(load.edges_s[-1], own.edges_s[-1])
     # counters are known where they were read
-    edges_s = np.unique(np.append(begins_s, ends_s))
+    edges_s = np.unique(own.edges_s)
     edges_s = edges_s[(edges_s >= first_s - 1e-6) & (edges_s <= last_s + 1e-6)]
     count = int(min(_STRETCHES, (last_s - first_s) / _STRETCH_S, len(edges_s) - 1))
     if count < 2:
         return None
     edges_s = edges_s[np.linspace(0, len(edges_s) - 1, count + 1).round().astype(int)]
-    amounts = [
-        grid.Amounts.of(ends, ends - begins, mb_s).between(edges_s) for begins, ends, mb_s in series
-    ]
-    is_seen = np.all([covered_s >= 0.8 * np.diff(edges_s) for _, covered_s in amounts], axis=0)
+    (load_mb, its_s), (own_mb, own_s) = load.between(edges_s), own.between(edges_s)
+    lasted_s = np.diff(edges_s)
+    is_seen = np.minimum(its_s, own_s) >= 0.8 * lasted_s
     if np.count_nonzero(is_seen) < 2:
         return None
-    load_mb, own_mb = (moved[is_seen] for moved, _ in amounts)
-    return load_mb, own_mb, np.diff(edges_s)[is_seen], _step_mb(rates * (ends_s - begins_s))
+    return load_mb[is_seen], own_mb[is_seen], lasted_s[is_seen], _step_mb(np.diff(own.moved)[::2])
+
+
+def _amounts_of(seen: pl.DataFrame, names: Sequence[str], shift_s: float) -> grid.Amounts:
+    begins_s, ends_s = (times_s + shift_s for times_s in grid.spans_s(seen))
+    return grid.Amounts.of(ends_s, ends_s - begins_s, frames.moved(seen.select(names)))
 
 
 def _step_mb(moved_mb: grid.Array) -> float:

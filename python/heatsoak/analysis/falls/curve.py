@@ -146,11 +146,20 @@ class Piece:
     constant: float
     noise: CurveNoise
 
-    def at(self, index: float) -> float:
-        """Return the curve at a bin, which may lie behind the end."""
-        k = index - self.start
+    @property
+    def length(self) -> int:
+        """How many bins it has."""
+        return self.end - self.start
+
+    def along(self, bins: NDArray[np.int64] | float) -> Array:
+        """Return the curve at bins, which may lie behind the end."""
+        k = bins - self.start
         shape = np.exp(-k / self.constant) if np.isfinite(self.constant) else k
-        return float(self.level + self.change * shape)
+        return np.asarray(self.level + self.change * shape)
+
+    def at(self, index: float) -> float:
+        """Return the curve at one bin."""
+        return float(self.along(index))
 
     def part(self, start: int, end: int) -> "Piece":
         """Return the piece from one bin to another."""
@@ -176,12 +185,7 @@ class Piece:
 
 def drawn(chain: list[Piece]) -> Array:
     """Return the curve at every bin."""
-    parts = []
-    for piece in chain:
-        k = np.arange(piece.end - piece.start)
-        shape = np.exp(-k / piece.constant) if np.isfinite(piece.constant) else k
-        parts.append(piece.level + piece.change * shape)
-    return np.concatenate(parts)
+    return np.concatenate([one.along(np.arange(one.start, one.end)) for one in chain])
 
 
 def unit_of(count: int, noise: CurveNoise) -> float:

@@ -8,9 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from heatsoak.analysis import definitions
-from heatsoak.analysis.falls import measure
+from heatsoak.analysis.falls import measure, swings
 from heatsoak.analysis.falls.curve import STANDSTILL, Bins, Piece, binned, drawn, unit_of
-from heatsoak.analysis.falls.swings import Swing, curve_of, swings_of
 from heatsoak.analysis.series import HELD_SAMPLES, Array, RateSeries, spans_of, tidied
 
 #: Too little to tell a level from its noise.
@@ -82,9 +81,7 @@ def find(series: RateSeries) -> Found | None:
     `SECOND_FALL` of what it had come to is a drop of its own.
     """
     series = tidied(series)
-    if len(series.values) < _MIN_SAMPLES:
-        return None
-    if series.t_s[-1] - series.t_s[0] + series.interval_s[0] < MIN_S:
+    if len(series.values) < _MIN_SAMPLES or np.ptp(series.t_s) + series.interval_s[0] < MIN_S:
         return None
     bins = binned(series)
     if len(bins.logs) < 4:  # fewer tell no noise
@@ -134,8 +131,8 @@ class _Walk:
         self._series, self._bins = series, bins
         # what fewer samples held at first is a slow start or a burst
         self._begin, self._held = 0, max(bins.count(HELD_SAMPLES * series.sampling_s), 2)
-        chain, self._seen = curve_of(bins)
-        self._swings = swings_of(bins, chain, self._seen)
+        chain, self._seen = swings.curve_of(bins)
+        self._swings = swings.swings_of(bins, chain, self._seen)
         self._usual = self._usual_swing()
         self._curve = self._filled()
         self._stalls = spans_of(self._seen < self._curve + _LOST)
@@ -151,36 +148,32 @@ class _Walk:
             lost = -float(np.expm1(np.min(self._seen[start:end] - self._curve[start:end])))
             dips.append(Stall(self._traced.at_s(start), self._traced.at_s(end), lost))
         work = float(np.sum(self._series.values * self._series.interval_s))
-        brief = [
-            one
-            for one in drops
-            if one.recovered and one.end_s - one.onset_s <= definitions.MAX_STEADY_FALL_S
-        ]
-        if (
-            sum((d.before - d.during) * (d.end_s - d.onset_s) for d in brief)
-            < definitions.MAX_STEADY_LOSS * work
-        ):
+        most_s = definitions.MAX_STEADY_FALL_S
+        brief = [one for one in drops if one.recovered and one.length_s <= most_s]
+        lost = sum((one.before - one.during) * one.length_s for one in brief)
+        if lost < definitions.MAX_STEADY_LOSS * work:
             drops = [one for one in drops if one not in brief]
             dips += [Stall(one.onset_s, one.end_s, one.depth) for one in brief]
-        swings: list[measure.Drop] = []
+        swing = None
         if not drops and (one := self._usual) is not None:
-            swings = self._traced.drops_of(
-                measure.Fall(0, one.start, one.start, one.end, False, swing=one)
-            )
+            whole = measure.Fall(0, one.start, one.start, one.end, False, swing=one)
+            swing = self._traced.drop_of(whole)
         drops.sort(key=lambda one: one.onset_s)
-        return Found(
-            drops, swings[0] if swings else None, sorted(dips, key=lambda dip: dip.begin_s)
-        )
+        return Found(drops, swing, sorted(dips, key=lambda dip: dip.begin_s))
 
-    def _usual_swing(self) -> Swing | None:
+    def _usual_swing(self) -> swings.Swing | None:
         """The swing that was there from the start; a slow one has fallen all the same."""
-        first = self._swings[0] if self._swings else None
-        if first is None or not first.is_usual:
-            return None
-        if first.period * self._bins.width_s > 2 * definitions.MAX_STEADY_FALL_S:
+        first = self._swings[0] if self._swings and self._swings[0].is_usual else None
+        most_s = 2 * definitions.MAX_STEADY_FALL_S
+        if first is None or first.period * self._bins.width_s > most_s:
             return None
         self._swings = self._swings[1:]
         return first
+
+    def _every(self) -> list[tuple[int, swings.Swing]]:
+        """Where each swing begins to count, and the swing; the usual one from the start."""
+        usual = [] if self._usual is None else [(0, self._usual)]
+        return [*((one.start, one) for one in self._swings), *usual]
 
     def _filled(self) -> Array:
         """The curve without what is soon back, and with swings at their lows or, usual, means."""
@@ -193,9 +186,8 @@ class _Walk:
             if end - start <= self._bins.count(STANDSTILL_S):
                 whole = slice(max(0, start - 2), end + 2)
                 filled[whole] = longer[whole]
-        for one in [*self._swings, *([self._usual] if self._usual else [])]:
+        for start, one in self._every():
             is_usual = one is self._usual
-            start = 0 if is_usual else one.start
             size = max(1, round(one.period))
             level = np.log(np.mean(np.exp(bins.logs[start : one.start + 4 * size])))
             filled[start : one.end] = level if is_usual else one.low
@@ -207,8 +199,7 @@ class _Walk:
         """The pieces that are longer than a stall; the course of a swing in the place of others."""
         lasting: list[Piece] = []
         inside = np.zeros(len(self._curve), dtype=bool)
-        for one in [*self._swings, *([self._usual] if self._usual else [])]:
-            start = 0 if one is self._usual else one.start
+        for start, one in self._every():
             inside[start : one.end] = True
             level = float(self._curve[one.start])
             course = [replace(piece, level=piece.level + level) for piece in one.course]
@@ -221,8 +212,8 @@ class _Walk:
             for start, end in spans_of(~inside[piece.start : piece.end])
         ]
         stall = self._bins.count(measure.STALL_S)
-        lasting += [part for part in parts if part.end - part.start > stall]
-        for row in _adjoining(part for part in parts if part.end - part.start <= stall):
+        lasting += [part for part in parts if part.length > stall]
+        for row in _adjoining(part for part in parts if part.length <= stall):
             # brief ones in a row are a quick change, or a level that scatters
             if self._length(row) > stall:
                 lasting += row
@@ -285,7 +276,7 @@ class _Walk:
                 return self._leaves(self._begin)
             if below is not None:
                 edge = start if below or held is None else held.end
-                is_brief = piece.end - piece.start <= self._bins.brief
+                is_brief = piece.length <= self._bins.brief
                 jump = 0.0 if held is None else held.last - self._curve[start]
                 if is_brief or jump < -_LOST:
                     # it has fallen little by little
@@ -331,10 +322,10 @@ class _Walk:
         before = [piece for piece in self._pieces if base < piece.end <= start]
         lowered: list[int] = []
         for piece in reversed(before):
-            mean = float(np.mean(self._curve[max(piece.start, base) : piece.end]))
-            if mean >= level + np.log1p(-definitions.ONSET_LOSS):
+            start = max(piece.start, base)
+            if np.mean(self._curve[start : piece.end]) >= level + np.log1p(-definitions.ONSET_LOSS):
                 break
-            lowered.append(max(piece.start, base))
+            lowered.append(start)
         return lowered
 
     def _returns(self, start: int, level: float) -> int | None:
@@ -345,7 +336,7 @@ class _Walk:
         for piece in self._pieces:
             if piece.end <= start:
                 continue
-            error = piece.noise.of_mean(piece.end - piece.start)
+            error = piece.noise.of_mean(piece.length)
             doubt = min(2 * error, 0.5 * (_BACK - _LOST)) if piece.start > start else 0.0
             begin = max(piece.start, start)
             back = measure.first_of(self._curve[begin : piece.end] >= level + _BACK - doubt)
@@ -353,9 +344,9 @@ class _Walk:
                 return begin + back
         return None
 
-    def _swing_at(self, piece: Piece) -> Swing | None:
+    def _swing_at(self, piece: Piece) -> swings.Swing | None:
         """The swing that a piece is part of, or that it leads to at once."""
-        is_brief = piece.end - piece.start <= self._bins.count(SETTLED_S)
+        is_brief = piece.length <= self._bins.count(SETTLED_S)
         soon = piece.end if is_brief else piece.start
         return next((one for one in self._swings if one.start <= soon < one.end), None)
 
@@ -365,38 +356,27 @@ class _Walk:
         lasting: list[measure.Fall] = [fall]
         until = settled = 0
         for before, after in pairwise(self._lowered(fall)):
-            if (
-                before.start > settled
-                and abs(before.first - self._curve[before.start - 1]) > -_LOST
-            ):
-                settled = before.start
+            jump = abs(before.first - self._curve[before.start - 1])
+            settled = before.start if before.start > settled and jump > -_LOST else settled
             held = before.end - max(settled, fall.start)
             if after.start < until or not self._falls_again(before, after, held):
                 continue
             back = measure.first_of(self._curve[after.end : fall.end] >= before.last + _BACK)
             until = fall.end if back is None else after.end + back
-            second = measure.Fall(
-                before.start,
-                before.end,
-                after.start,
-                until,
-                True,
-                swing=self._swing_at(after),
-                is_second=True,
-            )
+            edges, swing = (before.start, before.end, after.start, until), self._swing_at(after)
+            second = measure.Fall(*edges, True, swing=swing, is_second=True)
             if back is not None:
                 passing.append(second)
                 continue
             until = 0
             lasting[-1] = replace(lasting[-1], end=second.start, recovered=False)
             lasting.append(replace(second, recovered=fall.recovered))
-        deeper = [drop for one in passing for drop in self._traced.drops_of(one)]
-        drops = list(deeper)
-        end_s = self._traced.at_s(fall.end)
+        deeper = list(filter(None, map(self._traced.drop_of, passing)))
+        drops, end_s = list(deeper), self._traced.at_s(fall.end)
         for one in reversed(lasting):
-            found = self._traced.drops_of(one, end_s, deeper)
-            drops += found
-            end_s = found[0].onset_s if found else end_s
+            if (drop := self._traced.drop_of(one, end_s, deeper)) is not None:
+                drops.append(drop)
+                end_s = drop.onset_s
         return drops
 
     def _lowered(self, fall: measure.Fall) -> list[Piece]:
@@ -407,10 +387,8 @@ class _Walk:
             if not fall.start < piece.end <= fall.end:
                 continue
             is_up = bool(lowered) and piece.first > lowered[-1].last - _LOST
-            after = self._seen[piece.end : piece.end + brief]
-            if not (
-                is_up and piece.end - piece.start <= brief and np.any(after < piece.last + _LOST)
-            ):
+            is_brief, after = piece.length <= brief, self._seen[piece.end : piece.end + brief]
+            if not (is_up and is_brief and np.any(after < piece.last + _LOST)):
                 lowered.append(piece)
         return lowered
 

@@ -80,6 +80,11 @@ class Drop:
     from_start: bool = False
 
     @property
+    def length_s(self) -> float:
+        """How long it lasts."""
+        return self.end_s - self.onset_s
+
+    @property
     def begin_s(self) -> float:
         """Where the fall begins, however little of it can be seen yet."""
         return self.onset_s if self.bend_s is None else self.bend_s
@@ -105,12 +110,9 @@ def joined(first: Drop, second: Drop) -> Drop:
     """
     last = second if second.end_s >= first.end_s else first
     lost = first.before - last.last
-    if first.before - first.last >= 0.9 * lost:
-        fall_s = first.fall_s
-    else:
-        fall_s = second.onset_s - first.onset_s + second.fall_s
+    is_first = first.before - first.last >= 0.9 * lost
     cycle = second if second.oscillates else first
-    second_s = second.end_s - second.onset_s
+    second_s = second.length_s
     first_s = last.end_s - first.onset_s - second_s
     during = (first_s * first.during + second_s * second.during) / (first_s + second_s)
     both_slide = first.shape == second.shape == "slide"
@@ -126,7 +128,7 @@ def joined(first: Drop, second: Drop) -> Drop:
         period_s=cycle.period_s,
         duty=cycle.duty,
         shape="cycle" if cycle.oscillates else "slide" if both_slide else "step",
-        fall_s=fall_s,
+        fall_s=first.fall_s if is_first else second.onset_s - first.onset_s + second.fall_s,
     )
 
 
@@ -167,10 +169,10 @@ class Traced:
         """Return when a bin begins."""
         return float(self.bins.edges_s[edge])
 
-    def drops_of(
+    def drop_of(
         self, fall: Fall, end_s: float | None = None, within: Sequence[Drop] = ()
-    ) -> list[Drop]:
-        """Return what a fall measures; nothing where it is none by the samples themselves.
+    ) -> Drop | None:
+        """Return what a fall measures; None where it is none by the samples themselves.
 
         What it lost is measured beside the deeper drops `within`, which pass.
         """
@@ -185,15 +187,10 @@ class Traced:
         follow_s = min(self.at_s(min(falling, fall.end)), end_s)
         room_s = max(STALL_S, 2 * series.sampling_s, low_s - self.at_s(fall.edge))
         since_s = max(begin_s, self.at_s(held[-1])) if held else begin_s
-        around_s = (
-            since_s,
-            max(since_s, self.at_s(fall.edge) - room_s),
-            min(low_s + room_s, follow_s),
-            follow_s,
-        )
+        left_s = max(since_s, self.at_s(fall.edge) - room_s), min(low_s + room_s, follow_s)
         until = [one for one in self.pieces if one.start <= fall.edge]
         noise = (until or self.pieces)[-1].noise
-        onset_s, bend_s = onset_of(series, bins, noise, around_s)
+        onset_s, bend_s = onset_of(series, bins, noise, (since_s, *left_s, follow_s))
         onset_s = min(max(onset_s, begin_s), end_s)
         held_s = max(begin_s, onset_s - definitions.LAST_S) if fall.is_second else begin_s
         # a fall that starts with the step has no level before it but its first samples
@@ -215,28 +212,26 @@ class Traced:
         least = SECOND_FALL if fall.is_second else definitions.MIN_DROP
         # the last may be the high part of a swing, or of what came back slowly
         if not (during < before and min(during, last) < (1 - 0.5 * least) * before):
-            return []
+            return None
         fall_s, is_slide = self._course(fall, onset_s, end_s)
         shape: Shape = "cycle" if period_s is not None else "slide" if is_slide else "step"
-        return [
-            Drop(
-                onset_s=onset_s,
-                end_s=end_s,
-                back_s=back_s,
-                before=before,
-                during=during,
-                lowest=min(during, series.lowest(definitions.HELD_S, onset_s, end_s)),
-                last=last,
-                recovered=fall.recovered,
-                oscillates=period_s is not None,
-                period_s=period_s,
-                duty=duty,
-                shape=shape,
-                bend_s=min(bend_s, onset_s),
-                fall_s=fall_s,
-                from_start=fall.from_start or onset_s < HELD_SAMPLES * series.sampling_s,
-            )
-        ]
+        return Drop(
+            onset_s=onset_s,
+            end_s=end_s,
+            back_s=back_s,
+            before=before,
+            during=during,
+            lowest=min(during, series.lowest(definitions.HELD_S, onset_s, end_s)),
+            last=last,
+            recovered=fall.recovered,
+            oscillates=period_s is not None,
+            period_s=period_s,
+            duty=duty,
+            shape=shape,
+            bend_s=min(bend_s, onset_s),
+            fall_s=fall_s,
+            from_start=fall.from_start or onset_s < HELD_SAMPLES * series.sampling_s,
+        )
 
     def _rises_from(self, fall: Fall) -> int:
         """Where a fall begins to come back; its end, if that takes most of its time or none."""
@@ -275,7 +270,7 @@ class Traced:
         free = np.ones(len(middles_s))
         for one in drops:
             free[(middles_s >= one.onset_s) & (middles_s < one.end_s)] = 0.0
-        size = max(1, self.bins.count(drop.end_s - drop.onset_s))
+        size = self.bins.count(drop.length_s)
         if size > len(free):
             return False
         rates = self.bins.usual * (np.exp(self.bins.logs) - STANDSTILL)

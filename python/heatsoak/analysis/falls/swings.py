@@ -14,17 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsoak.analysis import definitions
-from heatsoak.analysis.falls.curve import (
-    CORRELATIONS,
-    Bins,
-    CurveNoise,
-    Piece,
-    described,
-    drawn,
-    noises_of,
-    proposed,
-    unit_of,
-)
+from heatsoak.analysis.falls import curve as curves
+from heatsoak.analysis.falls.curve import Bins, CurveNoise, Piece
 from heatsoak.analysis.series import Array
 
 #: A length is predicted from so many before it: a governor's period may drift.
@@ -97,7 +88,7 @@ def _told(logs: Array) -> tuple[list[Piece], Array]:
     How alike neighbours are by noise is what makes the description shortest. Changes of level look
     like noise, and noise hides changes: so how strong it is, is looked at again beside the curve.
     """
-    rest, starts, least = logs, [0, len(CORRELATIONS) // 2], np.inf
+    rest, starts, least = logs, [0, len(curves.CORRELATIONS) // 2], np.inf
     found: tuple[list[Piece], Array] | None = None
     while True:
         start, length, chain = min(
@@ -105,9 +96,9 @@ def _told(logs: Array) -> tuple[list[Piece], Array]:
         )
         if found is not None and length >= least:
             return found
-        curve = drawn(chain)
+        curve = curves.drawn(chain)
         for piece in chain:
-            _draw_hidden(logs, curve, piece, unit_of(len(curve), piece.noise))
+            _draw_hidden(logs, curve, piece, curves.unit_of(len(curve), piece.noise))
         least, found, rest, starts = length, (chain, curve), logs - curve, [start]
 
 
@@ -117,16 +108,16 @@ def _shortest(logs: Array, rest: Array, best: int) -> tuple[int, float, list[Pie
     The noise is as strong as `rest` has it; `best` is the correlation to begin with.
     """
     edges = np.array([len(logs)])
-    noises = noises_of(rest)
+    noises = curves.noises_of(rest)
     while True:
         start = best
-        edges = np.union1d(edges, proposed(logs, noises[start]))
+        edges = np.union1d(edges, curves.proposed(logs, noises[start]))
         tried: dict[int, tuple[float, list[Piece]]] = {}
         while True:
             near = [one for one in (best, best - 1, best + 1) if 0 <= one < len(noises)]
             for one in near:
                 if one not in tried:
-                    tried[one] = described(logs, edges, noises[one])
+                    tried[one] = curves.described(logs, edges, noises[one])
             nearest = min(near, key=lambda one: tried[one][0])
             if nearest == best:
                 break
@@ -184,17 +175,9 @@ def swings_of(bins: Bins, chain: list[Piece], curve: Array) -> list[Swing]:
                 end = after
             course[0] = replace(course[0], start=start)
             course[-1] = replace(course[-1], end=end)
-            found.append(
-                Swing(
-                    start,
-                    end,
-                    float(np.median(bottoms[some])),
-                    period,
-                    float(np.sum(lows[:-1]) / np.sum(periods)),
-                    course,
-                    is_usual=_is_usual(curve, start, np.max(periods - lows[:-1]), period),
-                )
-            )
+            low, duty = float(np.median(bottoms[some])), float(np.sum(lows[:-1]) / np.sum(periods))
+            is_usual = _is_usual(curve, start, np.max(periods - lows[:-1]), period)
+            found.append(Swing(start, end, low, period, duty, course, is_usual))
     return found
 
 

@@ -70,9 +70,8 @@ def stuck(readings: TemperatureReadings, log: ThermalLog) -> Flaw | None:
     if len(values) < _STUCK_READINGS or np.any(values != first) or readings.is_of_surroundings:
         return None
     placeholder = _match(first, _PLACEHOLDERS)
-    text = f"it reads {words.temp_text(first)} all the time" + (
-        ", under load too" if len(log.load) else ""
-    )
+    under = ", under load too" if len(log.load) else ""
+    text = f"it reads {words.temp_text(first)} all the time{under}"
     return Flaw(f"{text}: {placeholder}" if placeholder else text)
 
 
@@ -101,9 +100,8 @@ def frozen(readings: TemperatureReadings, log: ThermalLog) -> Flaw | None:
             # one that moved only just before a reading did was ahead of it
             meanwhile = other.between(start_s, end_s - _REACHES_S)
             if len(meanwhile) and np.ptp(meanwhile) >= 2 * _MIN_CHANGE_K:
-                return Flaw(
-                    f"{what}, while '{other.name}' moved by {words.kelvin_text(np.ptp(meanwhile))}"
-                )
+                by = words.kelvin_text(np.ptp(meanwhile))
+                return Flaw(f"{what}, while '{other.name}' moved by {by}")
     return None
 
 

@@ -340,14 +340,7 @@ class _Table:
             c for c in columns if c.meaning.column.endswith("bw_mb_s") and not c.meaning.has_unit
         ]
         raws = {c.index: self._upward(c, section.columns.get(c.index)) for c in columns}
-        counted = {c.index for c in columns if _only_grows(c.meaning, raws[c.index])}
-        # of what one direction counts, the other may have had none
-        kinds = {c.meaning.column.split("_", 1)[-1] for c in columns if c.index in counted}
-        counted |= {
-            c.index
-            for c in columns
-            if c.meaning.column.split("_", 1)[-1] in kinds and _stands_still(raws[c.index])
-        }
+        counted = _counted(columns, raws)
         guessed = derived.unit_by_magnitude(
             frames.rates(raws[c.index], t_s) if c.index in counted else raws[c.index] for c in bare
         )
@@ -440,6 +433,16 @@ def _with_other_drives(logs: list[Log], idle: Container[str]) -> list[Log]:
     return [replace(log, label=log.label.removeprefix(path).strip()) for log in taken]
 
 
+def _counted(
+    columns: Sequence[plain_columns.ReadColumn], raws: Mapping[int, frames.Array]
+) -> set[int]:
+    """The columns of rates that are counters; one that stands still beside another is one too."""
+    grow = {c.index: c.meaning for c in columns if _only_grows(c.meaning, raws[c.index])}
+    kinds = {what.column.split("_", 1)[-1] for what in grow.values()}
+    level = {c.index for c in columns if c.meaning.column.split("_", 1)[-1] in kinds}
+    return {*grow, *(n for n in level if len(np.unique(raws[n][np.isfinite(raws[n])])) == 1)}
+
+
 def _only_grows(what: Meaning, raw: frames.Array) -> bool:
     """Whether what should be a rate is a counter: large at first, and never less than before."""
     known = raw[np.isfinite(raw)]
@@ -453,11 +456,6 @@ def _only_grows(what: Meaning, raw: frames.Array) -> bool:
     usual = float(np.median(grown))
     least = 0.0 if what.column.endswith("iops") else _LEAST_GROWTH
     return is_count and usual > least and float(known[0]) > _MIN_ROWS * usual
-
-
-def _stands_still(raw: frames.Array) -> bool:
-    known = raw[np.isfinite(raw)]
-    return len(known) >= _MIN_ROWS and bool(np.ptp(known) == 0)
 
 
 def _has_passes(header: Sequence[str]) -> bool:
