@@ -138,7 +138,7 @@ def _doubt_of_all(recordings: Sequence[findings.RecordingFindings]) -> str:
     slow = sum(any(step.claim.doubt for step in one.steps) for one in recordings)
     warming = sum(any(step.still_warming_k for step in one.steps) for one in recordings)
     doubts = (
-        (slow, "may have been slow already when the load began"),
+        (slow, "may have been slow unseen"),
         (warming, "was still warming when a load ended"),
     )
     return "".join(f"; in {count} of them it {what}" for count, what in doubts if count)
