@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 from command import code_of, heatsoak_here
+from heatsoak.analysis.findings import Answer, Claim
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -48,6 +49,13 @@ def test_a_failed_drive_that_held_its_speed_is_told_to_have_failed(tmp_path: Pat
     assert answer["answer"]["alarm"].startswith("the drive itself warns")
     assert heatsoak_here("report", "a.txt", "-o", "j.xml", cwd=tmp_path).returncode == 0
     assert ElementTree.parse(tmp_path / "j.xml").getroot().findall(".//failure")
+
+
+@pytest.mark.parametrize("after", ["", " (a heatsink), and log it again", "; to see it: load it"])
+def test_what_helps_against_heat_is_said_once(after: str) -> None:
+    read = Answer(throttles="yes", sentence="Heat.", next=f"cool it better{after}")
+    alarm = Claim(what="alarm", heat="open", text="it warns", settles="cool it better")
+    assert read.after(alarm).next == read.next
 
 
 @settings(deadline=None, max_examples=15)

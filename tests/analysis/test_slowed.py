@@ -7,7 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 from command import heatsoak_here
-from heatsoak.analysis import StepFindings
+from compared import run
+from heatsoak.analysis import StepFindings, analyze
 from heatsoak.recording import Recording
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -124,3 +125,11 @@ def test_a_log_that_begins_later_names_the_same_depth_or_says_that_it_starts_slo
     (later,) = cut.steps[0].episodes
     is_slow = later.from_start or cut.steps[0].claims[0].is_hot
     assert is_slow or later.depth_pct == pytest.approx(fell.depth_pct, abs=3)
+
+
+def test_a_load_that_only_began_after_the_other_had_ended_is_no_slower(tmp_path: Path) -> None:
+    bare = run({"heatsink": "none"}, np.r_[np.zeros(700), np.full(900, 900.0)], temp_c=65.0)
+    cooled = run({"heatsink": "big"}, np.full(600, 900.0), seed=2, temp_c=40.0)
+    found = analyze([bare.save(tmp_path / "bare"), cooled.save(tmp_path / "cooled")])
+    (step,) = found.recordings[0].steps
+    assert "times as fast" not in " ".join(step.reasons)

@@ -524,7 +524,8 @@ class Answer(_Findings):
         """Return the answer after an alarm, with what helps against that."""
         next_ = alarm.settles
         if alarm.heat is not None and self.next:
-            next_ = f"{next_}; {self.next.removeprefix('cool it better; ')}"
+            is_same = self.next.startswith(str(next_))
+            next_ = self.next if is_same else f"{next_}; {self.next}"
         said = f"{capital(alarm.text)}. {self.sentence}"
         return self.model_copy(update={"sentence": said, "alarm": alarm.text, "next": next_})
 

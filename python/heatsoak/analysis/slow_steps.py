@@ -203,15 +203,15 @@ def _when_cool(view: StepView, others: Sequence[StepView]) -> SlowFromStart | No
 
 def _when_cooled(view: StepView, other: StepView, cooling: OtherCooling) -> SlowFromStart | None:
     here_c, there_c = view.max_temp_c, other.max_temp_c
-    least_c = (
-        there_c + definitions.HELD_WITHIN_K if there_c is not None else definitions.MIN_THROTTLING_C
-    )
-    # it may have stayed too cool to throttle, or have been no hotter than there
-    if cooling.is_better is False or (here_c is not None and here_c < least_c):
+    too_cool_c = definitions.MIN_THROTTLING_C
+    if there_c is not None:
+        too_cool_c = there_c + definitions.HELD_WITHIN_K  # no hotter than with the other cooling
+    if cooling.is_better is False or (here_c is not None and here_c < too_cool_c):
         return None
     common_s = min(view.duration_s, other.duration_s)
     ran = [one.throughput.mean(0.0, common_s) for one in (view, other)]
-    lost = max(1 - here / max(there, 1e-9) for here, there in (ran, (view.level, other.level)))
+    pairs = [ran, [view.level, other.level]] if view.drops or other.drops else [ran]
+    lost = max((1 - here / there for here, there in pairs if 0 < here < there), default=0.0)
     is_like = view.throughput.unit == other.throughput.unit and view.has_moved
     if not is_like or lost < 1 - reference.FULL:
         return None

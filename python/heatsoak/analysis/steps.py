@@ -21,7 +21,7 @@ from heatsoak.analysis.view import StepView
 _ONCE = {"write-cache", "spare-area"}
 #: Causes under which throughput is even.
 _LEVEL = ("write-cache", "limited-by-host")
-#: A drive that throttles loses more than what noise of this size hides.
+#: Noise that would hide a smaller loss is told beside the answer; a greater one leaves it open.
 _MAX_HIDDEN = 0.3
 #: Drives beside it in one log wait for it.
 _WAITED_FOR = ("partner", "waited")
@@ -203,8 +203,10 @@ def _signs_of(
     uneven = hidden = hot = None
     unheld = None if is_heat or counted or slow or view.drops is None else _uneven(view, judged)
     if unheld is not None:
-        is_power = unheld.hidden is not None and unheld.hidden < _MAX_HIDDEN
-        uneven, hidden = (None, unheld.text) if is_power else (unheld.text, None)
+        # a light governor takes no more than noise may hide, but not of a drive that stayed cool
+        is_cool = (view.max_temp_c or 0.0) < definitions.USUALLY_THROTTLING_C
+        is_doubt = unheld.hidden is not None and unheld.hidden < _MAX_HIDDEN and is_cool
+        uneven, hidden = (None, unheld.text) if is_doubt else (unheld.text, None)
     if not (bound or waited or slow or is_heat or counted or (found and not judged)):
         fill = [] if view.preceded_by is None else [view.preceded_by]
         hot = slow_steps.hot_from_the_start(view, [*fill, *others, *siblings])
@@ -252,10 +254,10 @@ def _still_warming_k(view: StepView) -> float | None:
     last = view.temp.between(0.9 * end_s, end_s)
     if not (len(before) and len(last)):
         return None
-    last_c, least_k = float(np.median(last)), definitions.HELD_WITHIN_K
+    last_c, tolerance_k = float(np.median(last)), definitions.HELD_WITHIN_K
     warmed_k = last_c - float(np.median(before))
-    is_highest = last_c >= float(np.max(view.temp.values)) - least_k
-    return warmed_k if is_highest and warmed_k >= least_k else None
+    ended_hottest = last_c >= float(np.max(view.temp.values)) - tolerance_k
+    return warmed_k if ended_hottest and warmed_k >= tolerance_k else None
 
 
 def _uneven(view: StepView, judged: Sequence[tuple[Case, Judgement]]) -> slow_steps.NotHeld | None:

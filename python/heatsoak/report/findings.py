@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from heatsoak import analysis, output, words
+from heatsoak.analysis.findings import WORST_FIRST
 from heatsoak.analysis.names import names_of
 from heatsoak.analysis.scores import written_bytes
 from heatsoak.recording import Recording
@@ -20,7 +21,6 @@ from heatsoak.units import MB
 #: The lines between the answer and the next command.
 MAX_LINES = 15
 _MAX_SCORES = 4
-_ORDER = {"yes": 0, "cannot-tell": 1, "no": 2, "not-loaded": 3}
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def _summary(label: str, recording: analysis.RecordingFindings) -> _Row:
     worst = min(rows, key=lambda row: row.badness, default=None) or _Row(
         label, "", None, None, None, answer.throttles, answer.sentence, ()
     )
-    order = (_ORDER[answer.throttles], *worst.badness)
+    order = (WORST_FIRST.index(answer.throttles), *worst.badness)
     return replace(worst, max_temp_c=max(temps_c, default=None), badness=order)
 
 
