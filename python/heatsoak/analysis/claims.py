@@ -50,6 +50,7 @@ class Signs:
         held: what is said of a step that held its speed, such as its short dips.
         doubt: why it may have been slow when it began, or later by what would not show.
         excludes_heat: whether heat did not slow it, even where nothing tells what did.
+        is_loaded: whether it shows several rates, of which some are not 0.
     """
 
     limit: str | None
@@ -62,6 +63,7 @@ class Signs:
     held: str | None
     doubt: str | None
     excludes_heat: bool
+    is_loaded: bool
 
 
 def claims_of(
@@ -93,7 +95,9 @@ def _beside_falls(step: str, signs: Signs) -> Iterator[findings.Claim]:
         yield claim(what="unseen", heat=open_, text=signs.uneven, reasons=[signs.uneven])
     if signs.unjudged:
         reasons = [text for text in (signs.unjudged, signs.held) if text]
-        yield claim(what="unseen", text=signs.unjudged, reasons=reasons)
+        # too short to show a fall, and too cool for one of heat
+        heat: Literal["no"] | None = "no" if signs.excludes_heat and signs.is_loaded else None
+        yield claim(what="unseen", heat=heat, text=signs.unjudged, reasons=reasons)
     if signs.limit:
         yield claim(what="held", heat="no", by="limited-by-host", reasons=[signs.limit])
 

@@ -9,14 +9,15 @@ import numpy as np
 
 from heatsoak import words
 from heatsoak.analysis import definitions, reference
+from heatsoak.analysis.cause.evidence import counters, temperature
 from heatsoak.analysis.cause.evidence.counters import risen
+from heatsoak.analysis.cause.weigh import SURE_SHARE, table
 from heatsoak.analysis.falls.find import Stall
 from heatsoak.analysis.findings import Verdict
 from heatsoak.analysis.likeness import SEQUENTIAL, cooled_otherwise
 from heatsoak.analysis.series import Array, RateSeries, resampled, spans_of
 from heatsoak.analysis.view import OtherCooling, StepView, temp_moves
 from heatsoak.ranges import Range
-from heatsoak.recording.columns import throttle_statuses
 
 #: A link is narrow if it carries less than this share of what the drive's own link could.
 NARROW = 0.95
@@ -108,12 +109,15 @@ def _is_held(view: StepView, origin: StepView) -> bool:
 
 
 def never_throttled(view: StepView, others: Sequence[StepView]) -> bool:
-    """Whether it stayed too cool for that, or the drive's own status said so throughout."""
-    top_c, own = view.max_temp_c, throttle_statuses(view.columns("throttle_"))
-    is_cool = top_c is not None and top_c < definitions.MIN_THROTTLING_C
-    if is_cool and view.at_its_limit(-math.inf, math.inf) is None and temp_moves(view, *others):
-        return True
-    return bool(own) and not risen(view)
+    """Whether how hot it got, and what the drive counts itself, leave heat hardly a chance."""
+    if risen(view):
+        return False
+    told = counters.none_counted(view, others)
+    seen = [("thermal-counters", told[0])] if told else []
+    is_read = temp_moves(view, *others) and view.at_its_limit(-math.inf, math.inf) is None
+    if is_read and view.max_temp_c is not None:
+        seen.append(("onset-temperature", temperature.grade_of(view.max_temp_c)))
+    return bool(seen) and table().shares(seen)["thermal"] <= 1 - SURE_SHARE
 
 
 def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None:

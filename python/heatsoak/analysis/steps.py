@@ -10,6 +10,7 @@ import numpy as np
 from heatsoak import words
 from heatsoak.analysis import definitions, findings, reference, slow_steps
 from heatsoak.analysis.cause import Case, Judgement, weigh
+from heatsoak.analysis.cause.evidence import host
 from heatsoak.analysis.cause.evidence.counters import risen
 from heatsoak.analysis.claims import Signs, claims_of
 from heatsoak.analysis.consistency import step_consistency
@@ -225,6 +226,7 @@ def _signs_of(
         held=dips or waited,
         doubt=None if judged else slow_steps.begun_slow(view, others, siblings) or hidden,
         excludes_heat=slow_steps.never_throttled(view, others),
+        is_loaded=view.has_moved and len(view.throughput.t_s) > 1,
     )
 
 
@@ -269,7 +271,7 @@ def _uneven(view: StepView, judged: Sequence[tuple[Case, Judgement]]) -> slow_st
     told = [case.drop for case, _ in judged]
     for part in (view, *view.by_direction):
         what = "it" if part.direction is None else f"its {part.direction}s"
-        series = part.throughput
+        series = host.while_asked(part)
         spans_s = [(drop.begin_s, drop.end_s + series.sampling_s) for drop in told]
         held = [series.without(spans_s)]
         held += [

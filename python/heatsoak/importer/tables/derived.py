@@ -122,10 +122,12 @@ def temperature_by_size(what: Meaning, raw: Array, header: str) -> Meaning:
     usual = float(np.median(known)) if len(known) else 0.0
     for unit, (low, high) in _OTHER_DEGREES.items():
         if low < usual < high and (read := tables.unit_of(unit)) is not None:
+            what = replace(what, scale=read.scale, offset=read.offset)
+            # no temperature in other units is as great, as the kernel's hwmon files hold it
+            if unit == "millidegrees":
+                return what
             doubt = f"'{header}' is read as {unit}"
-            return replace(
-                what, scale=read.scale, offset=read.offset, doubt=doubt, touches=("temperature",)
-            )
+            return replace(what, doubt=doubt, touches=("temperature",))
     return what
 
 

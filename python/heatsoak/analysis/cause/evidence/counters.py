@@ -33,11 +33,18 @@ def thermal_counters(case: Case) -> Evidence | None:
             late_s = first_s - case.drop.onset_s
             return "later", f"{said}, but only {words.seconds_text(late_s)} later"
         return "rose", said
-    # drives without such counters report zeros throughout
-    for view in (case.view, *case.others):
-        if any(np.any(view.track(name).values > 0) for name in counter_columns(view)):
+    return none_counted(case.view, case.others)
+
+
+def none_counted(view: StepView, others: Iterable[StepView]) -> Evidence | None:
+    """What a drive's counters of throttling tell that did not rise; `others` are of its recording.
+
+    Drives without such counters report zeros throughout.
+    """
+    for one in (view, *others):
+        if any(np.any(one.track(name).values > 0) for name in counter_columns(one)):
             return "silent", "the drive counts thermal throttling, and counted none here"
-    if throttle_statuses(case.view.columns("throttle_")):
+    if throttle_statuses(view.columns("throttle_")):
         return "status-off", "the drive's own status said that it did not throttle"
     return None
 

@@ -8,6 +8,7 @@ import numpy as np
 from heatsoak import words
 from heatsoak.analysis.cause.case import Case, Evidence
 from heatsoak.analysis.copies import MIN_DIFFERENCE, fullness
+from heatsoak.analysis.series import RateSeries
 from heatsoak.analysis.view import StepView
 
 #: A core this busy is saturated.
@@ -20,6 +21,8 @@ CPU_LIMIT_C = 94.0
 STOLEN_PCT = 5.0
 #: Other traffic that makes up this share of what was lost explains it.
 EXPLAINS = 0.3
+#: A device that moves this share of what it moved before, in all, is as fast as before.
+_AS_MUCH = 0.95
 #: A rate this close to the link's capacity is limited by it; protocol overhead takes the rest.
 NEAR_LINK = (0.75, 1.02)
 
@@ -85,6 +88,10 @@ def others_traffic(case: Case) -> Evidence | None:
     )
     more = during - before
     if more >= _explaining_mb_s(case):
+        whole = case.drop.before + max(before, 0.0), case.drop.during + during
+        if whole[1] >= _AS_MUCH * whole[0]:
+            told = f"{words.rate_text(round(whole[1]))}, {words.rate_text(round(whole[0]))} before"
+            return "took-it", f"others had what it lost: the device moved as much in all: {told}"
         return "busy", f"others moved much on the same device: {rates}"
     little = NOTHING * case.drop.before
     if during < little:
@@ -234,6 +241,9 @@ MIN_DEMAND_S, MIN_DEMAND_SAMPLES = 10.0, 10.0
 BUSY_PCT, IDLES_PCT = 80.0, 60.0
 #: A drive this idle before the drop as well is not what its load waits for.
 HARDLY_BUSY_PCT = 50.0
+#: A drive was asked for work throughout where it was this much of its usual time busy; where it
+#: was not for more than the rest of the second, it tells little of its speed.
+_ASKED, _MOSTLY = 0.9, 0.5
 #: Below this share of the level before, nothing was moved.
 NOTHING = 0.02
 #: A pause this close to the fall belongs to it: in seconds, and at least so many samples.
@@ -342,6 +352,21 @@ def _idling(case: Case) -> Evidence | None:
     if max(before, during) < HARDLY_BUSY_PCT:
         return "never-busy", f"the drive did what it was asked to do: {busy}"
     return None
+
+
+def while_asked(view: StepView) -> RateSeries:
+    """Return a step's throughput without samples in which a drive that was busy idled at times.
+
+    Of one that hardly ever was busy, or idled most of the time, all of it.
+    """
+    series, busy = view.throughput, view.track("busy_pct")
+    if len(busy.values) == 0 or len(series.t_s) == 0:
+        return series
+    shares = busy.along(series.t_s)
+    usual = float(np.median(shares))
+    asked_for = shares >= _ASKED * usual
+    is_told = usual >= BUSY_PCT and np.mean(asked_for) > _MOSTLY
+    return series.only(asked_for) if is_told else series
 
 
 def _stood_still(case: Case) -> Evidence | None:

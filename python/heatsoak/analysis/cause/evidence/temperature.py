@@ -74,10 +74,15 @@ def at_onset(case: Case) -> Evidence | None:
         text += f", and at {words.temp_text(fell_c)} before it fell no more"
     else:
         fell_c = onset_c
-    seen = next((grade for grade, from_c in GRADES if fell_c >= from_c), "cool")
+    seen = grade_of(fell_c)
     if case.hotter is not None and seen in ("cool", "lukewarm"):
         return None  # one sensor is no evidence against heat while another is at its limit
     return seen, text
+
+
+def grade_of(temp_c: float) -> str:
+    """Return how many drives throttle at a temperature, as what is seen of it."""
+    return next((grade for grade, from_c in GRADES if temp_c >= from_c), "cool")
 
 
 def course(case: Case) -> Evidence | None:
@@ -124,7 +129,8 @@ def recovery(case: Case) -> Evidence | None:
     drop, onset_c = case.drop, case.onset_c
     if not drop.recovered or drop.oscillates or onset_c is None or case.length_s < MIN_BEND_S:
         return None
-    within = case.view.temp.between(drop.onset_s, drop.end_s)
+    # a governor that holds a limit lets go as slowly as the drive cools
+    within = case.view.temp.between(drop.onset_s, drop.back_s)
     if len(within) < MIN_READINGS:
         return None
     coolest_c = float(np.min(within[len(within) // 2 :]))
