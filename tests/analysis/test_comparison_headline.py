@@ -128,6 +128,7 @@ def test_a_group_with_a_step_that_was_not_judged_is_not_said_not_to_throttle() -
             {"read": steady(2000), "short": steady(2000)[:20]},
             steps=steps,
             seed=seed,
+            temp_c=None,
         )
         for seed, sink in enumerate(("none", "fins"))
     ]

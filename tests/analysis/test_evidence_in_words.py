@@ -34,7 +34,7 @@ def test_a_fall_lasted_to_the_end_only_where_no_other_ended_it() -> None:
         (0, 5, "others moved next to nothing on the same device: "),
         (52, 52, "others moved no more on the same device than before: "),
         (0, 52, "others moved too little on the same device to explain the fall: "),
-        (0, 700, "others moved much on the same device: "),
+        (0, 400, "others moved much on the same device: "),
     ],
 )
 def test_it_is_said_how_much_others_moved(before_mb_s: int, during_mb_s: int, said: str) -> None:
@@ -45,3 +45,13 @@ def test_it_is_said_how_much_others_moved(before_mb_s: int, during_mb_s: int, sa
     lines = evidence(rate, device_read_mb_s=others, device_write_mb_s=own)
     figures = f"{during_mb_s} MB/s during the fall, {before_mb_s} MB/s before"
     assert told(lines, "others moved", "nobody else") == [said + figures * said.endswith(": ")]
+
+
+def test_a_device_that_moved_as_much_in_all_was_not_slower() -> None:
+    is_low = T_S > 1000
+    rate = np.where(is_low, LOW, FULL)
+    others = np.where(is_low, FULL - LOW, 0.0)
+    lines = evidence(rate, device_read_mb_s=others, device_write_mb_s=rate)
+    (said,) = told(lines, "others had what it lost: the device moved as much in all")
+    assert not told(lines, "others moved")
+    assert said.endswith("MB/s before")

@@ -191,8 +191,10 @@ def assert_no_answer_is_firmer_than_its_steps(found: RecordingFindings) -> None:
     unknown = [step for step in found.steps if step.claim.is_open]
     assert (throttles == "yes") >= any(step.claim.heat == "yes" for step in found.steps)
     if throttles == "no":
+        # a drive that counts its throttling tells of one that is warm
         assert all(
-            step.max_temp_c is not None and (step.max_temp_c < MIN_THROTTLING_C or step.episodes)
+            step.max_temp_c is not None
+            and (step.max_temp_c < MIN_THROTTLING_C or step.episodes or found.counted)
             for step in unknown
         )
         assert not any(claim.is_hot for step in found.steps for claim in step.claims)
@@ -274,3 +276,27 @@ def test_a_temperature_that_moved_in_another_step_shows_that_this_one_was_cool()
     found = judged(pl.concat([long, short]), rw="read", bs="128k")
     assert found.answer.throttles == "no"
     assert judged(short, rw="read", bs="128k").answer.throttles == "cannot-tell"
+
+
+@pytest.mark.parametrize("busy_pct", [30.0, 100.0])
+def test_a_drive_that_was_asked_for_nothing_for_a_while_held_its_speed(busy_pct: float) -> None:
+    is_low = (SECOND % 60) < 6
+    rates = np.where(is_low, 300.0, 1000.0)
+    found = of_reads(rates, np.full(600, 60.0), busy_pct=np.where(is_low, busy_pct, 100.0))
+    assert (found.answer.throttles == "no") == (busy_pct < 100)
+
+
+@pytest.mark.parametrize(("temp_c", "throttles"), [(40.0, "no"), (75.0, "cannot-tell")])
+def test_a_load_too_short_to_judge_was_not_throttled_if_its_drive_was_cool(
+    temp_c: float, throttles: str
+) -> None:
+    found = of_reads(np.full(8, 1000.0), temp_c - np.arange(8)[::-1])
+    assert "too short to judge" in found.answer.sentence
+    assert found.answer.throttles == throttles
+
+
+def test_a_drive_that_is_let_go_as_it_cools_was_throttled_by_heat() -> None:
+    lost = np.interp(SECOND, [130, 150, 400, 460], [0.0, 0.25, 0.25, 0.0])
+    temps_c = np.interp(SECOND, [0, 130, 400, 460, 600], [40.0, 79.0, 79.0, 75.0, 70.0])
+    (episode,) = of_reads(1000 * (1 - lost), temps_c).steps[0].episodes
+    assert "for thermal: it fell at 79 C and was back at full speed at 76 C" in episode.evidence

@@ -11,7 +11,7 @@ from heatsoak import words
 from heatsoak.analysis import definitions, reference
 from heatsoak.analysis.cause.evidence import counters, temperature
 from heatsoak.analysis.cause.evidence.counters import risen
-from heatsoak.analysis.cause.weigh import SURE_SHARE, table
+from heatsoak.analysis.cause.weigh import SURE_SHARE, SURE_WITHOUT, table
 from heatsoak.analysis.falls.find import Stall
 from heatsoak.analysis.findings import Verdict
 from heatsoak.analysis.likeness import SEQUENTIAL, cooled_otherwise
@@ -114,10 +114,13 @@ def never_throttled(view: StepView, others: Sequence[StepView]) -> bool:
         return False
     told = counters.none_counted(view, others)
     seen = [("thermal-counters", told[0])] if told else []
-    is_read = temp_moves(view, *others) and view.at_its_limit(-math.inf, math.inf) is None
-    if is_read and view.max_temp_c is not None:
-        seen.append(("onset-temperature", temperature.grade_of(view.max_temp_c)))
-    return bool(seen) and table().shares(seen)["thermal"] <= 1 - SURE_SHARE
+    sure, top_c = SURE_WITHOUT, view.max_temp_c
+    if view.at_its_limit(-math.inf, math.inf) is not None:
+        top_c = math.inf
+    if top_c is not None and temp_moves(view, *others):
+        seen.append(("onset-temperature", temperature.grade_of(top_c)))
+        sure = SURE_SHARE
+    return bool(seen) and table().shares(seen)["thermal"] <= 1 - sure
 
 
 def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None:
