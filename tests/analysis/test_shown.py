@@ -290,7 +290,7 @@ def test_a_drive_that_was_asked_for_nothing_for_a_while_held_its_speed(busy_pct:
 def test_a_load_too_short_to_judge_was_not_throttled_if_its_drive_was_cool(
     temp_c: float, throttles: str
 ) -> None:
-    found = of_reads(np.full(8, 1000.0), temp_c - np.arange(8)[::-1])
+    found = of_reads(np.full(8, 1000.0), np.linspace(temp_c - 7, temp_c, 8))
     assert "too short to judge" in found.answer.sentence
     assert found.answer.throttles == throttles
 
