@@ -117,8 +117,10 @@ def never_throttled(view: StepView, others: Sequence[StepView]) -> bool:
     sure, top_c = SURE_WITHOUT, view.max_temp_c
     if view.at_its_limit(-math.inf, math.inf) is not None:
         top_c = math.inf
-    if top_c is not None and temp_moves(view, *others):
-        seen.append(("onset-temperature", temperature.grade_of(top_c)))
+    grade = None if top_c is None else temperature.grade_of(top_c)
+    # one that stands still while it is cool makes no governor act
+    if grade is not None and (grade == "cool" or temp_moves(view, *others)):
+        seen.append(("onset-temperature", grade))
         sure = SURE_SHARE
     return bool(seen) and table().shares(seen)["thermal"] <= 1 - sure
 

@@ -64,6 +64,8 @@ CHECKS: dict[str, Callable[[Case], Evidence | None]] = {
     "link": host.link,
 }
 
+#: A drive whose sensor stands still while it says this does not throttle by what that says.
+_COOL = ("onset-temperature", "cool")
 #: What tells how warm the drive is.
 _OF_WARMTH = {
     "full-speed-at",
@@ -85,11 +87,16 @@ _OF_WARMTH = {
 def observe(case: Case) -> list[Finding]:
     """Return all findings about a drop's cause that may speak, whatever their weight.
 
-    A temperature that does not move tells nothing of the drive's warmth, and one that has locked up
-    nothing that matters to the drive any more.
+    A temperature that does not move tells nothing of the drive's warmth, but that it is cool; and
+    one that has locked up nothing that matters to the drive any more.
     """
     seen = ((about, check(case)) for about, check in CHECKS.items())
     found = [Finding(about, *evidence) for about, evidence in seen if evidence is not None]
-    if case.has_temp and ("sensor", "locked-up") not in [finding.pair for finding in found]:
+    is_locked_up = ("sensor", "locked-up") in [finding.pair for finding in found]
+    if case.has_temp and not is_locked_up:
         return found
-    return [finding for finding in found if finding.about not in _OF_WARMTH]
+    return [
+        finding
+        for finding in found
+        if finding.about not in _OF_WARMTH or (finding.pair == _COOL and not is_locked_up)
+    ]
