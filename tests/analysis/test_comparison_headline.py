@@ -83,7 +83,7 @@ def test_the_headline_says_how_much_faster_and_that_nothing_throttles() -> None:
 
 
 def test_a_step_that_held_no_speed_is_not_said_never_to_fall() -> None:
-    wandering = 2000 * (1 + noise(3000, 7, correlation=0.998, sigma=0.06))
+    wandering = 2000 * (1 + noise(3000, 7, correlation=0.998, sigma=0.12))
     hot, open_ = (
         run({"heatsink": sink}, rates, seed=7, temp_c=60)
         for sink, rates in (("none", falling(60, 0.5)), ("fins", wandering))

@@ -272,8 +272,8 @@ def not_held(series: RateSeries, stalls: Sequence[Stall] = (), what: str = "it")
     """Return why a series without falls does not show that it held its speed; None if it does.
 
     It did where no window lies more than `MIN_DROP` below the highest of its length, by more than
-    noise explains, for `_MIN_LOSS_S` at once, at the end, or at a cost of `MAX_STEADY_LOSS` of the
-    work; where it did not swing regularly, which noise does not; and where noise would not hide
+    noise explains, for `MAX_STEADY_FALL_S` at once, at the end, or at a cost of `MAX_STEADY_LOSS` of
+    the work; where it did not swing regularly, which noise does not; and where noise would not hide
     such a loss. `stalls` are left out where they are few. `what` is the series in the sentence:
     ``it``, ``its reads``, ``its writes``.
     """
@@ -323,6 +323,7 @@ def _lower(series: RateSeries, bin_s: float, what: str) -> NotHeld | None:
     worst, said, noise, alike, hidden = 0.0, None, math.inf, 1.0, math.inf
     # a loss may share its first and last sample with what is around it
     min_loss_s = _MIN_LOSS_S + 2 * series.sampling_s
+    most_s = definitions.MAX_STEADY_FALL_S + 2 * series.sampling_s
     first_s = bin_s
     while len(bins := _means(series, bin_s)) >= 4:
         if math.isinf(noise) or len(bins) >= _ENOUGH:
@@ -347,7 +348,7 @@ def _lower(series: RateSeries, bin_s: float, what: str) -> NotHeld | None:
             level = float(np.mean(windows[low])) if np.any(low) else high
             lost_s = low_s * (1 - level / high) if high > 0 else 0.0
             is_dear = lost_s > definitions.MAX_STEADY_LOSS * series.duration_s
-            is_long = at_once_s > min_loss_s or (low_s > min_loss_s and is_dear)
+            is_long = at_once_s > most_s or (low_s > min_loss_s and is_dear)
             if length_s <= max(_SEEN_S, 5 * first_s):
                 hidden = min(hidden, 1 - limit / high if high > 0 else 1.0)
             at_end = bool(low[-1]) and (count > 1 or bool(low[-2]))
