@@ -64,8 +64,9 @@ CHECKS: dict[str, Callable[[Case], Evidence | None]] = {
     "link": host.link,
 }
 
-#: What tells how warm the drive is.
-_OF_WARMTH = {
+#: What the drive's temperature tells; all but what a sensor does that has locked up takes one that
+#: moves.
+OF_TEMPERATURES = {
     "full-speed-at",
     "heat-balance",
     "known-limit",
@@ -74,6 +75,7 @@ _OF_WARMTH = {
     "onset-temperature",
     "onset-temperatures",
     "rate-and-temperature",
+    "sensor",
     "stated-limit",
     "swings",
     "temperature-bend",
@@ -90,6 +92,7 @@ def observe(case: Case) -> list[Finding]:
     """
     seen = ((about, check(case)) for about, check in CHECKS.items())
     found = [Finding(about, *evidence) for about, evidence in seen if evidence is not None]
-    if case.has_temp and ("sensor", "locked-up") not in [finding.pair for finding in found]:
+    is_locked = any(finding.about == "sensor" for finding in found)
+    if case.has_temp and not is_locked:
         return found
-    return [finding for finding in found if finding.about not in _OF_WARMTH]
+    return [one for one in found if one.about == "sensor" or one.about not in OF_TEMPERATURES]
