@@ -161,9 +161,9 @@ def _when_cooled(view: StepView, other: StepView, cooling: OtherCooling) -> Clai
     if cooling.is_better is False or (here_c is not None and here_c < too_cool_c):
         return None
     common_s = min(view.duration_s, other.duration_s)
-    here, there = ((one.throughput.mean(0.0, common_s), one.level) for one in (view, other))
-    pairs = zip(here, there, strict=True)
-    lost = max((1 - ours / theirs for ours, theirs in pairs if 0 < ours < theirs), default=0.0)
+    ran = [one.throughput.mean(0.0, common_s) for one in (view, other)]
+    pairs = [ran, [view.level, other.level]] if view.drops or other.drops else [ran]
+    lost = max((1 - here / there for here, there in pairs if 0 < here < there), default=0.0)
     is_like = view.throughput.unit == other.throughput.unit and view.has_moved
     if not is_like or lost < 1 - reference.FULL:
         return None
