@@ -101,6 +101,7 @@ def test_a_fall_names_the_sensor_that_was_at_its_own_familys_limit(
     (episode,) = found.steps[0].episodes
     assert episode.temp_c_at_onset == pytest.approx(54, abs=1)
     assert (episode.hotter_sensor == "sensor2") == is_named
-    assert episode.excludes_heat != is_named
+    (fall,) = found.steps[0].claims
+    assert (fall.heat == "no") != is_named
     assert ("at 'sensor2'" in found.answer.sentence) == is_named
     assert found.steps[0].temp_sensor == "temp_c.composite"

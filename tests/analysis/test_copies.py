@@ -67,7 +67,7 @@ def test_the_drive_with_the_full_queue_holds_up_the_other(slow: Role) -> None:
     assert seen(views[slow])["partner"] == "waited"
     judged = weigh(Case(only_drop(views[fast]), views[fast]))
     assert judged.cause == "limited-by-host"
-    (line,) = [line for line in judged.evidence if f"the {slow}" in line]
+    (line,) = [text for _, text in judged.evidence if f"the {slow}" in text]
     assert "0.4 of 8 I/Os in flight here, 7.9 of 8 there" in line
     assert weigh(Case(only_drop(views[slow]), views[slow])).cause != "limited-by-host"
 

@@ -66,7 +66,7 @@ def test_a_fall_has_one_depth_after_however_long_where_its_full_speed_is_known(
     for found in (judged(hot, **READS), analyze([one, cool]).recordings[0]):
         (step,) = found.steps
         known_pct = depth_pct(step)
-        is_open = any(claim.is_hot for claim in step.claims) or any(
+        is_open = any(claim.what == "hot" for claim in step.claims) or any(
             e.from_start for e in step.episodes
         )
         assert is_open if known_pct is None else known_pct == pytest.approx(truth_pct, abs=3)

@@ -197,7 +197,7 @@ def assert_no_answer_is_firmer_than_its_steps(found: RecordingFindings) -> None:
             and (step.max_temp_c < MIN_THROTTLING_C or step.episodes or found.counted)
             for step in unknown
         )
-        assert not any(claim.is_hot for step in found.steps for claim in step.claims)
+        assert not any(claim.what == "hot" for step in found.steps for claim in step.claims)
     if unknown or throttles == "cannot-tell":
         assert why_failed(found, "unknown", None)
     if any(step.max_temp_c is None for step in unknown):

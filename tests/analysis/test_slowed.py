@@ -123,7 +123,7 @@ def test_a_log_that_begins_later_names_the_same_depth_or_says_that_it_starts_slo
     whole, cut = found
     (fell,) = whole.steps[0].episodes
     (later,) = cut.steps[0].episodes
-    is_slow = later.from_start or cut.steps[0].claims[0].is_hot
+    is_slow = later.from_start or cut.steps[0].claims[0].what == "hot"
     assert is_slow or later.depth_pct == pytest.approx(fell.depth_pct, abs=3)
 
 

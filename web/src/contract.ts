@@ -199,10 +199,6 @@ export interface Range {
  *     duty: the low share of a period.
  *     oscillates: whether throughput falls and recovers regularly; `period_s` is the period.
  *     recovered: whether throughput recovered before the step's end.
- *     excludes_heat: whether it was not heat, by the drive's word or a temperature that answers
- *         to the load, even where the cause is unknown.
- *     shows_heat: whether anything was seen that heat alone does; a probability without it comes
- *         of what little else explains the fall.
  *     sensor_locked_up: whether a sensor jumped when it fell and has not moved since: the drive
  *         slows down for a heat that is not there.
  *     from_start: whether it fell before three samples had shown a level, so that its full speed
@@ -238,8 +234,6 @@ export interface Episode {
   fall_s?: number;
   duty?: number | null;
   oscillates: boolean;
-  excludes_heat?: boolean;
-  shows_heat?: boolean;
   sensor_locked_up?: boolean;
   period_s: number | null;
   recovered: boolean;
@@ -356,7 +350,7 @@ export interface LatencySummary {
  *     doubt: what it leaves open of its own time, in words.
  */
 export interface Claim {
-  what: "alarm" | "throttled" | "counted" | "over-limits" | "slow" | "unseen" | "held";
+  what: "alarm" | "throttled" | "counted" | "over-limits" | "slow" | "hot" | "unseen" | "held";
   step?: string | null;
   heat?: ("yes" | "open" | "no") | null;
   by?:

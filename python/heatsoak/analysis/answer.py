@@ -214,10 +214,9 @@ def _cannot_tell(step: findings.StepFindings, meta: RecordingMeta) -> findings.A
         sentence = f"{claims.open_cause(claim)}: {claim.text}."
         next_ = _tell_apart(claim.settles, meta)
     else:
-        why = claim.text if claim.what == "unseen" else "; ".join(claim.reasons)
+        why = "; ".join(claim.reasons) if claim.what == "slow" else claim.text
         sentence = f"Cannot tell whether '{claim.step}' was throttled: {why}."
-        is_even = claim.is_hot or claim.what == "slow"
-        next_ = claim.settles or (_start_cool if is_even else _load_evenly)(meta)
+        next_ = claim.settles or (_load_evenly if claim.what == "unseen" else _start_cool)(meta)
     because = [text for text in claim.reasons if text != claim.text]
     return _said("cannot-tell", sentence + _besides(step), because, next_)
 
@@ -227,9 +226,10 @@ def _besides(step: findings.StepFindings) -> str:
     deepest = step.deepest
     if deepest is None or deepest.onset_s == step.claim.onset_s:
         return ""
-    when = "Later" if step.claim.is_hot else "Besides,"
-    cause = claims.cause_text(claims.of_fall(deepest, step.step))
-    return f" {when} {claims.fell(deepest, 'it')}: {cause}."
+    when = "Later" if step.claim.what == "hot" else "Besides,"
+    fall = next(one for one in step.claims if one.onset_s == deepest.onset_s)
+    fell = fall.text.removeprefix(f"'{step.step}' ")
+    return f" {when} it {fell}: {claims.cause_text(fall)}."
 
 
 def _by_own_count(claim: findings.Claim, recording: findings.RecordingFindings) -> findings.Answer:

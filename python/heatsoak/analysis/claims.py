@@ -1,13 +1,9 @@
 """What is said of a step, in words: its falls and their causes, how it began, that it held its
 speed, or why nothing shows whether it did; and what of it was not read for certain leaves open."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
-
 from heatsoak import words
 from heatsoak.analysis import definitions, findings
-from heatsoak.analysis.slow_steps import SlowFromStart
+from heatsoak.analysis.cause import Judgement
 from heatsoak.recording import Recording, Touched
 
 #: What lowers throughput, as the subject or the reason of a sentence.
@@ -35,94 +31,13 @@ _PROBABLY = 0.5
 _CERTAIN = 0.95
 
 
-@dataclass(frozen=True)
-class Signs:
-    """What tells of a step's speed beside its drops; None where nothing does.
-
-    Attributes:
-        limit: why the link or the host limits it.
-        slow: how slow it was from its start, after a load that had slowed the drive.
-        slower: how much slower it was than where it was cooler, or with other cooling.
-        counted: the drive's own counters of throttling that rose.
-        uneven: why it does not show that it held its speeds.
-        unjudged: why its throughput could not be judged.
-        hot: that it was hot from its start.
-        held: what is said of a step that held its speed, such as its short dips.
-        doubt: why it may have been slow when it began, or later by what would not show.
-        excludes_heat: whether heat did not slow it, even where nothing tells what did.
-        is_loaded: whether it shows several rates, of which some are not 0.
-    """
-
-    limit: str | None
-    slow: SlowFromStart | None
-    slower: SlowFromStart | None
-    counted: str | None
-    uneven: str | None
-    unjudged: str | None
-    hot: str | None
-    held: str | None
-    doubt: str | None
-    excludes_heat: bool
-    is_loaded: bool
-
-
-def claims_of(
-    step: str, episodes: Sequence[findings.Episode], signs: Signs
-) -> list[findings.Claim]:
-    """Return what is said of a step, the most important first."""
-    found = [*(of_fall(one, step) for one in episodes), *_beside_falls(step, signs)]
-    if not found:
-        held: dict[str, Any] = {"by": "steady", "reasons": [signs.held] if signs.held else []}
-        found = [findings.Claim(what="held", heat="no", doubt=signs.doubt, **held)]
-    told = (one.model_copy(update={"step": step}) for one in found)
-    return sorted(told, key=lambda one: one.rank)
-
-
-def _beside_falls(step: str, signs: Signs) -> Iterator[findings.Claim]:
-    """What is said of a step beside its falls."""
-    claim = findings.Claim
-    open_: Literal["no", "open"] = "no" if signs.excludes_heat else "open"
-    if signs.counted:
-        text = f"{signs.counted} in '{step}'; how much speed that cost cannot be told"
-        why = f"the drive's own throttling counters rose: {signs.counted}"
-        yield claim(what="counted", heat="yes", by="thermal", text=text, reasons=[why])
-    for slow in (signs.slow, signs.slower):
-        if slow is not None:
-            yield _slow(step, slow, open_)
-    if signs.hot:
-        yield claim(what="unseen", heat="open", by="thermal", text=signs.hot, reasons=[signs.hot])
-    if signs.uneven:
-        yield claim(what="unseen", heat=open_, text=signs.uneven, reasons=[signs.uneven])
-    if signs.unjudged:
-        reasons = [text for text in (signs.unjudged, signs.held) if text]
-        # too short to show a fall, and too cool for one of heat
-        heat: Literal["no"] | None = "no" if signs.excludes_heat and signs.is_loaded else None
-        yield claim(what="unseen", heat=heat, text=signs.unjudged, reasons=reasons)
-    if signs.limit:
-        yield claim(what="held", heat="no", by="limited-by-host", reasons=[signs.limit])
-
-
-def _slow(step: str, slow: SlowFromStart, unless: Literal["open", "no"]) -> findings.Claim:
-    """That a step was slow from its start on, and whether by heat `unless` that is known."""
-    is_heat, lost = slow.verdict == "thermal", slow.lost_share
-    below = f"ran {words.share_text(lost)} below its full speed throughout" if lost else ""
-    return findings.Claim(
-        what="throttled" if is_heat else "slow",
-        heat="yes" if is_heat else unless,
-        by=slow.verdict,
-        loss_pct=None if lost is None else 100 * lost,
-        text=f"'{step}' {below or 'never ran at full speed'}",
-        reasons=[slow.text],
-    )
-
-
-def of_fall(episode: findings.Episode, step: str) -> findings.Claim:
+def of_fall(step: str, episode: findings.Episode, judgement: Judgement) -> findings.Claim:
     """Return what is said of a fall."""
     is_heat = episode.is_by_heat
-    is_open = episode.cause == "unknown" and not episode.excludes_heat
+    is_open = episode.cause == "unknown" and not judgement.excludes_heat
     by, share = episode.cause, episode.confidence
     # a probability without a trace of heat comes of what little else explains the fall
-    if is_open and episode.heat_share >= _PROBABLY and episode.shows_heat:
+    if is_open and episode.heat_share >= _PROBABLY and judgement.shows_heat:
         by, share = "thermal", episode.heat_share
     return findings.Claim(
         what="throttled" if is_heat else "slow",
@@ -134,14 +49,28 @@ def of_fall(episode: findings.Episode, step: str) -> findings.Claim:
         loss_pct=episode.depth_pct,
         onset_s=episode.onset_s,
         temp_c=episode.temp_c_at_onset,
-        text=fell(episode, f"'{step}'"),
-        reasons=_reasons(episode),
-        settles=_probe(episode),
+        text=f"'{step}' {_fell(episode)}",
+        reasons=_reasons(judgement),
+        settles=judgement.evidence[-1][1] if episode.cause == "unknown" else None,
     )
 
 
-def fell(episode: findings.Episode, what: str) -> str:
-    """Return ``'writes' fell by 64 %, from 1,480 to 533 MB/s, after 283 s, at 78 C``."""
+def slow(step: str, lost: float | None, why: str, *, is_heat: bool = False) -> findings.Claim:
+    """Return that a step was slow from its start on, and which share of its full speed it lost."""
+    below = f"ran {words.share_text(lost)} below its full speed throughout" if lost else ""
+    return findings.Claim(
+        what="throttled" if is_heat else "slow",
+        step=step,
+        heat="yes" if is_heat else "open",
+        by="thermal" if is_heat else "unknown",
+        loss_pct=None if lost is None else 100 * lost,
+        text=f"'{step}' {below or 'never ran at full speed'}",
+        reasons=[why],
+    )
+
+
+def _fell(episode: findings.Episode) -> str:
+    """``fell by 64 %, from 1,480 to 533 MB/s, after 283 s, at 78 C``."""
     unit, before, during, _ = episode.levels
     span = f"from {words.number_text(before, 2)} to {words.number_text(during, 2)} {unit}"
     levels, verb = f", {span}" if unit else "", "slowed" if before < during else "fell"
@@ -155,7 +84,7 @@ def fell(episode: findings.Episode, what: str) -> str:
     if episode.from_start:
         start, when = "from its start, ", ""
     others = f"; {episode.holds_up}" if episode.holds_up else ""
-    return f"{what} {verb}{swings} {start}by {episode.depth_text}{levels}{when}{temp}{others}"
+    return f"{verb}{swings} {start}by {episode.depth_text}{levels}{when}{temp}{others}"
 
 
 def cause_text(claim: findings.Claim) -> str:
@@ -185,19 +114,11 @@ def _likeliest(claim: findings.Claim) -> list[findings.Verdict]:
     return sorted(known, key=lambda cause: -claim.shares[cause])
 
 
-def _reasons(episode: findings.Episode) -> list[str]:
+def _reasons(judgement: Judgement) -> list[str]:
     """The evidence for the cause; for an unknown one, for what is likeliest."""
-    found = []
-    for line in episode.evidence:
-        cause, _, text = line.removeprefix("for ").partition(": ")
-        if line.startswith("for ") and episode.cause in (cause, "unknown"):
-            found.append(f"{_POINTS_TO[cause]}: {text}" if episode.cause == "unknown" else text)
-    return found
-
-
-def _probe(episode: findings.Episode) -> str | None:
-    open_ = [line for line in episode.evidence if line.startswith("open: ")]
-    return open_[-1].removeprefix("open: ") if open_ else None
+    told = [(side[4:], text) for side, text in judgement.evidence if side.startswith("for ")]
+    is_open = judgement.cause == "unknown"
+    return [f"{_POINTS_TO[cause]}: {text}" if is_open else text for cause, text in told]
 
 
 #: What turns a step round that heat is said not to have slowed. A unit scales all of a rate, and
@@ -225,33 +146,33 @@ def reservations_of(recording: Recording) -> list[findings.Reservation]:
 
 
 def take_back(found: findings.RecordingFindings) -> None:
-    """Leave open what a step's claims say that something not read for certain could turn."""
+    """Put before a step's claims what leaves them open, since it was not read for certain."""
     unread = [one.text for one in found.reservations if set(one.touches) == _UNREAD]
     for index, step in enumerate(found.steps):
         claim = step.claim
         if claim.text == definitions.NO_THROUGHPUT and unread:
-            turned: dict[str, Any] = {"text": unread[0], "reasons": unread[:1], "settles": _SETTLES}
+            standing, heat, told = unread[:1], claim.heat, []
         elif claim.heat == "no":
             standing = _standing(found, _TURN_FALLEN if step.episodes else _TURN_HELD)
-            if not standing:
-                continue
-            told = [f"as read: {one.text}" for one in step.claims if one.text]
-            turned = {
-                "what": "unseen",
-                "heat": "open",
-                "by": "unknown",
-                "share": None,
-                "onset_s": None,
-                "text": standing[0],
-                "reasons": [*standing, *told],
-                "settles": _SETTLES,
-            }
+            heat, told = "open", [f"as read: {one.text}" for one in step.claims if one.text]
         else:
             continue
-        first = claim.model_copy(update=turned)
-        rest = [one for one in step.claims if one is not claim]
-        verdict = step.verdict if claim.heat is None else "unknown"
-        found.steps[index] = step.model_copy(update={"claims": [first, *rest], "verdict": verdict})
+        if not standing:
+            continue
+        open_ = findings.Claim(
+            what="unseen",
+            step=step.step,
+            heat=heat,
+            loss_pct=claim.loss_pct,
+            text=standing[0],
+            reasons=[*standing, *told],
+            settles=_SETTLES,
+            doubt=claim.doubt,
+        )
+        # what fell is told besides
+        rest = [one for one in step.claims if one is not claim or one.onset_s is not None]
+        update = {"claims": [open_, *rest], "verdict": "unknown"}
+        found.steps[index] = step.model_copy(update=update)
 
 
 def standing_against(found: findings.RecordingFindings, read: findings.Answer) -> list[str]:

@@ -173,10 +173,6 @@ class Episode(_Findings):
         duty: the low share of a period.
         oscillates: whether throughput falls and recovers regularly; `period_s` is the period.
         recovered: whether throughput recovered before the step's end.
-        excludes_heat: whether it was not heat, by the drive's word or a temperature that answers
-            to the load, even where the cause is unknown.
-        shows_heat: whether anything was seen that heat alone does; a probability without it comes
-            of what little else explains the fall.
         sensor_locked_up: whether a sensor jumped when it fell and has not moved since: the drive
             slows down for a heat that is not there.
         from_start: whether it fell before three samples had shown a level, so that its full speed
@@ -208,8 +204,6 @@ class Episode(_Findings):
     fall_s: float = 0.0
     duty: float | None = None
     oscillates: bool
-    excludes_heat: bool = False
-    shows_heat: bool = False
     sensor_locked_up: bool = False
     period_s: float | None
     recovered: bool
@@ -355,8 +349,9 @@ class Consistency(_Findings):
 
 #: What is said of a drive or of a step, the most important first: the drive itself warns; heat
 #: slowed it, or it counted so itself; it was beyond its limits; it was slow for another reason, or
-#: for an unknown one; nothing shows whether it was slow; it held its speed.
-What = Literal["alarm", "throttled", "counted", "over-limits", "slow", "unseen", "held"]
+#: for an unknown one; it was so hot from its start that heat may have slowed it all along; nothing
+#: shows whether it was slow; it held its speed.
+What = Literal["alarm", "throttled", "counted", "over-limits", "slow", "hot", "unseen", "held"]
 #: ``not-loaded``: nothing was asked of the drive.
 Throttles = Literal["yes", "no", "cannot-tell", "not-loaded"]
 WORST_FIRST: tuple[Throttles, ...] = ("yes", "cannot-tell", "no", "not-loaded")
@@ -406,14 +401,11 @@ class Claim(_Findings):
         return alarm, heat, _WHAT_FIRST.index(self.what), not is_fall, -round(self.loss_pct or 0.0)
 
     @property
-    def is_hot(self) -> bool:
-        """Whether a step was so hot from its start that heat may have slowed it all along."""
-        return self.what == "unseen" and self.by == "thermal"
-
-    @property
     def is_open(self) -> bool:
         """Whether something was looked at, and nothing tells what slowed it or whether it was."""
-        return self.heat is not None and self.what in ("slow", "unseen") and self.share is None
+        return (
+            self.heat is not None and self.what in ("slow", "hot", "unseen") and self.share is None
+        )
 
 
 _WHAT_FIRST: tuple[What, ...] = get_args(What)

@@ -1,74 +1,30 @@
-"""A step in which throughput never fell: why all of it may be slow (the link, what came before, or
-the place), and whether it held its speed, in windows from 2 s to the whole of it."""
+"""A step in which throughput never fell: why all of it may be slow (what came before, or the
+place), and whether it held its speed, in windows from 2 s to the whole of it."""
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from heatsoak import words
-from heatsoak.analysis import definitions, reference
+from heatsoak.analysis import claims, definitions, reference
 from heatsoak.analysis.cause.evidence import counters, temperature
 from heatsoak.analysis.cause.evidence.counters import risen
 from heatsoak.analysis.cause.weigh import SURE_SHARE, SURE_WITHOUT, table
 from heatsoak.analysis.falls.find import Stall
-from heatsoak.analysis.findings import Verdict
+from heatsoak.analysis.findings import Claim, Verdict
 from heatsoak.analysis.likeness import SEQUENTIAL, cooled_otherwise
 from heatsoak.analysis.series import Array, RateSeries, resampled, spans_of
 from heatsoak.analysis.view import OtherCooling, StepView, temp_moves
-from heatsoak.ranges import Range
-
-#: A link is narrow if it carries less than this share of what the drive's own link could.
-NARROW = 0.95
-
-
-def limited_by_link(view: StepView) -> str | None:
-    """Return why the link limits a step's throughput, not its drive; None if it does not.
-
-    A rate at the ceiling of a link with fewer lanes or an older generation than the drive supports
-    would be higher in another host.
-    """
-    series, known = view.throughput, view.course.link_ceiling_mb_s
-    if series.unit != "mb_s" or not view.has_rates or known is None:
-        return None
-    ceiling, most = known
-    # links sleep when idle: what they carry under load counts
-    readings = view.track("link_mb_s").values
-    ceiling = float(np.median(readings)) if len(readings) else ceiling
-    level = float(np.median(series.values))
-    low, high = reference.NEAR_CEILING
-    if ceiling >= NARROW * most or not low * ceiling <= level <= high * ceiling:
-        return None
-    carries = f"{words.rate_text(ceiling)} before protocol overhead"
-    return (
-        f"{words.rate_text(level)} is all that its PCIe link carries ({carries}); at the drive's "
-        f"full width and speed it would carry {words.rate_text(most)}"
-    )
-
 
 #: The time at the end of the earlier load over which its temperature is taken.
 _LATE_S = 10.0
 
 
-@dataclass(frozen=True)
-class SlowFromStart:
-    """Why a step was slow from its start, or may have been.
-
-    Attributes:
-        verdict: ``thermal`` if heat is why, ``unknown`` if nothing tells what is.
-        lost_share: the share of its full speed that is missing; None if that is unknown.
-    """
-
-    verdict: Verdict
-    lost_share: float | None
-    text: str
-
-
 def after_a_slow_load(
     view: StepView, others: list[StepView], cause_of: Callable[[StepView], Verdict | None]
-) -> SlowFromStart | None:
-    """Return why a step was slow from its start, by a load directly before it that had fallen.
+) -> Claim | None:
+    """Return that a step was slow from its start, by a load directly before it that had fallen.
 
     None if nothing shows that it was, or if that load used up a cache or spare area: steps are run
     after such loads on purpose. `others` are of the same recording: one with the same load shows
@@ -96,16 +52,15 @@ def after_a_slow_load(
     text += f"{words.share_text(drop.depth)}{', and stayed as hot' if is_held else ''}"
     text += "; the drive counted throttling" if is_counted else ""
     text += "" if is_heat else ": a pause between them would tell"
-    return SlowFromStart("thermal" if is_heat else "unknown", lost, text)
+    return claims.slow(view.step.name, lost, text, is_heat=is_heat)
 
 
 def _is_held(view: StepView, origin: StepView) -> bool:
     """Whether the drive stayed as hot as it was at the end of the earlier load."""
     end_s = origin.throughput.duration_s
     late_c, here_c = origin.temp.between(end_s - _LATE_S, end_s), view.temp.values
-    if len(late_c) == 0 or len(here_c) == 0:
-        return False
-    return float(np.median(here_c)) >= float(np.median(late_c)) - definitions.HELD_WITHIN_K
+    late, here = (np.median(temps_c) if len(temps_c) else np.nan for temps_c in (late_c, here_c))
+    return bool(here >= late - definitions.HELD_WITHIN_K)
 
 
 def never_throttled(view: StepView, others: Sequence[StepView]) -> bool:
@@ -165,7 +120,7 @@ def begun_slow(
     recordings, held is told beside it.
     """
     if (slow := reference.lost_from_start(view, others)) is not None:
-        return _below_speed(view, *slow)
+        return _below(slow[0], f", {view.throughput.text(slow[1].mid)}, from the start")
     cool_c, temps_c, is_shown = definitions.MIN_THROTTLING_C, view.temp.values, False
     why = "no temperature tells whether it was slow before"
     if len(temps_c):
@@ -180,17 +135,13 @@ def begun_slow(
     return why
 
 
-def _below(lost: float) -> str:
-    return f"it ran {words.share_text(lost)} below its full speed"
-
-
-def _below_speed(view: StepView, lost: float, full: Range) -> str:
-    return f"{_below(lost)}, {view.throughput.text(full.mid)}, from the start"
+def _below(lost: float, full: str = "") -> str:
+    return f"it ran {words.share_text(lost)} below its full speed{full}"
 
 
 def slower_than_elsewhere(
     view: StepView, others: Sequence[StepView], siblings: Sequence[StepView]
-) -> SlowFromStart | None:
+) -> Claim | None:
     """Return how much slower a step was from its start than elsewhere, where heat may be why.
 
     `others` are of the same recording: those count that began cool. `siblings` are of other
@@ -199,18 +150,19 @@ def slower_than_elsewhere(
     """
     found = [_when_cooled(view, *other) for other in cooled_otherwise(view, siblings)]
     known = filter(None, [*found, _when_cool(view, others)])
-    return max(known, key=lambda one: (one.verdict == "thermal", one.lost_share), default=None)
+    return min(known, key=lambda one: one.rank, default=None)
 
 
-def _when_cool(view: StepView, others: Sequence[StepView]) -> SlowFromStart | None:
+def _when_cool(view: StepView, others: Sequence[StepView]) -> Claim | None:
     slow = reference.lost_from_start(view, filter(reference.began_cool, others))
     if slow is None or reference.began_cool(view):
         return None
-    hot = "" if view.start_c is None else f", at {words.temp_text(view.start_c)}"
-    return SlowFromStart("unknown", slow[0], f"{_below_speed(view, *slow)}{hot}")
+    full = f", {view.throughput.text(slow[1].mid)}, from the start"
+    full += "" if view.start_c is None else f", at {words.temp_text(view.start_c)}"
+    return claims.slow(view.step.name, slow[0], _below(slow[0], full))
 
 
-def _when_cooled(view: StepView, other: StepView, cooling: OtherCooling) -> SlowFromStart | None:
+def _when_cooled(view: StepView, other: StepView, cooling: OtherCooling) -> Claim | None:
     here_c, there_c = view.max_temp_c, other.max_temp_c
     too_cool_c = definitions.MIN_THROTTLING_C
     if there_c is not None:
@@ -228,9 +180,10 @@ def _when_cooled(view: StepView, other: StepView, cooling: OtherCooling) -> Slow
     said = f"with {cooling.text} the same load ran {times} times as fast, "
     if here_c is None or there_c is None:
         said += "and no temperature shows whether heat is why"
-        return SlowFromStart("unknown", lost, said)
+        return claims.slow(view.step.name, lost, said)
     said += f"the drive at {words.temp_text(there_c)} at most: here it got "
-    return SlowFromStart("thermal", lost, f"{said}{words.temp_text(here_c)} hot")
+    said += f"{words.temp_text(here_c)} hot"
+    return claims.slow(view.step.name, lost, said, is_heat=True)
 
 
 #: Means are over at least this.
@@ -255,20 +208,12 @@ _HIDDEN, _SEEN_S = 0.15, 30.0
 _QUARTILE = 0.3186 * math.sqrt(2)
 
 
-@dataclass(frozen=True)
-class NotHeld:
-    """Why a series does not show that it held its speed.
-
-    Attributes:
-        hidden: the share that it may have lost unseen, where its noise is all that there is; None
-            where a loss was seen.
-    """
-
-    text: str
-    hidden: float | None = None
+#: Why a series does not show that it held its speed; and the share that it may have lost unseen,
+#: where its noise is all that there is.
+Unheld = tuple[str, float | None]
 
 
-def not_held(series: RateSeries, stalls: Sequence[Stall] = (), what: str = "it") -> NotHeld | None:
+def not_held(series: RateSeries, stalls: Sequence[Stall] = (), what: str = "it") -> Unheld | None:
     """Return why a series without falls does not show that it held its speed; None if it does.
 
     It did where no window lies more than `MIN_DROP` below the highest of its length, by more than
@@ -282,14 +227,14 @@ def not_held(series: RateSeries, stalls: Sequence[Stall] = (), what: str = "it")
     bin_s = max(series.sampling_s, _BIN_S) if len(series.t_s) else _BIN_S
     bins = _means(series, bin_s)
     if len(bins) < 4:
-        return NotHeld("too little of it was measured to tell")
+        return "too little of it was measured to tell", None
     if said := _swing(series, bins, bin_s, what):
-        return NotHeld(said)
+        return said, None
     lower = _lower(series, bin_s, what)
     # single bins may cost as much that are too few to stand out of the noise
     lost = 1 - float(np.mean(bins)) / max(float(np.median(bins)), 1e-9)
-    if lost > definitions.MIN_DROP and (lower is None or lower.hidden is not None):
-        return NotHeld(f"{what} moved {words.share_text(lost)} less than at its usual speed")
+    if lost > definitions.MIN_DROP and (lower is None or lower[1] is not None):
+        return f"{what} moved {words.share_text(lost)} less than at its usual speed", None
     return lower
 
 
@@ -318,7 +263,7 @@ def _swing(series: RateSeries, bins: Array, bin_s: float, what: str) -> str | No
     )
 
 
-def _lower(series: RateSeries, bin_s: float, what: str) -> NotHeld | None:
+def _lower(series: RateSeries, bin_s: float, what: str) -> Unheld | None:
     """The windows below the others that cost most, or the noise that would hide them."""
     worst, said, noise, alike, hidden = 0.0, None, math.inf, 1.0, math.inf
     # a loss may share its first and last sample with what is around it
@@ -360,14 +305,16 @@ def _lower(series: RateSeries, bin_s: float, what: str) -> NotHeld | None:
         level, low_s, high = said
         span = f"{words.duration_text(low_s)} of {words.duration_text(series.duration_s)}"
         text = f"{what} ran at about {series.text(level)} for {span}, and "
-        return NotHeld(f"{text}{series.text(high)} at best")
+        return f"{text}{series.text(high)} at best", None
     if hidden <= _HIDDEN:
         return None
     speed = "its speed" if what == "it" else f"the speed of {what}"
     if hidden >= 1:
-        return NotHeld(f"{speed} varies too much to tell", 1.0)
-    lost = words.share_text(hidden)
-    return NotHeld(f"{speed} varies so much that a loss of {lost} would not show", hidden)
+        return f"{speed} varies too much to tell", 1.0
+    return (
+        f"{speed} varies so much that a loss of {words.share_text(hidden)} would not show",
+        hidden,
+    )
 
 
 def _noise(bins: Array) -> tuple[float, float]:

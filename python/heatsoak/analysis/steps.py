@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from heatsoak.analysis import definitions, findings, reference, slow_steps
 from heatsoak.analysis.cause import Case, Judgement, weigh
 from heatsoak.analysis.cause.evidence import host
 from heatsoak.analysis.cause.evidence.counters import risen
-from heatsoak.analysis.claims import Signs, claims_of
+from heatsoak.analysis.claims import of_fall
 from heatsoak.analysis.consistency import step_consistency
 from heatsoak.analysis.copies import always_waited
 from heatsoak.analysis.falls import Drop, joined
@@ -88,7 +89,7 @@ def episode_of(case: Case, judgement: Judgement) -> findings.Episode:
         depth_at_end_pct=100 * drop.depth_at_end,
         cause=judgement.cause,
         confidence=judgement.confidence,
-        evidence=judgement.evidence,
+        evidence=[f"{side}: {text}" for side, text in judgement.evidence],
         likelihoods={cause: round(share, 4) for cause, share in judgement.shares.items()},
         shape=drop.shape,
         fall_s=drop.fall_s,
@@ -101,8 +102,6 @@ def episode_of(case: Case, judgement: Judgement) -> findings.Episode:
         hotter_sensor=case.hotter and case.hotter[0],
         hotter_c_at_onset=case.hotter and case.hotter[1],
         from_start=drop.from_start,
-        excludes_heat=judgement.excludes_heat,
-        shows_heat=judgement.shows_heat,
         holds_up=next((one.text for one in judgement.findings if one.pair == _WAITED_FOR), None)
         if view.beside
         else None,
@@ -140,7 +139,9 @@ def step_findings(
     """Return what a step shows; `siblings` are steps of other recordings of its drive."""
     judged, dips = _judged_or_dips(view, others, siblings)
     episodes = [episode_of(case, judgement) for case, judgement in judged]
-    signs = _signs_of(view, others, siblings, judged, lasting_cause_of, dips)
+    falls = map(partial(of_fall, view.step.name), episodes, [found for _, found in judged])
+    told = [*falls, *_beside_falls(view, others, siblings, judged, lasting_cause_of, dips)]
+    told.sort(key=lambda one: one.rank)
     mean = view.throughput.mean(-math.inf, math.inf)
     has_bytes = view.throughput.unit == "mb_s"
     return findings.StepFindings(
@@ -153,8 +154,8 @@ def step_findings(
         max_temp_c=view.max_temp_c,
         temp_sensor=view.main_sensor or None,
         still_warming_k=_still_warming_k(view),
-        verdict=_verdict(view, judged, signs),
-        claims=claims_of(view.step.name, episodes, signs),
+        verdict=_verdict(judged, told),
+        claims=told,
         episodes=episodes,
         consistency=step_consistency(view, window_s),
     )
@@ -178,75 +179,81 @@ def _judged_or_dips(
     return judged, None
 
 
-def _signs_of(
+def _beside_falls(
     view: StepView,
     others: list[StepView],
     siblings: list[StepView],
     judged: list[tuple[Case, Judgement]],
     lasting_cause_of: Callable[[StepView], findings.Verdict | None],
     dips: str | None,
-) -> Signs:
+) -> list[findings.Claim]:
     """Look for what was seen beside drops, the more certain first: it excludes what follows."""
-    bound = slow_steps.limited_by_link(view) if view.drops == [] and not judged else None
-    waited = always_waited(view) if not judged else None
+    claim, is_judged = partial(findings.Claim, step=view.step.name), view.drops is not None
+    bound = host.limited_by_link(view) if view.drops == [] and not judged else None
+    waited = None if judged else always_waited(view)
     slow = None
     if not (bound or waited):
         slow = slow_steps.after_a_slow_load(view, others, lasting_cause_of)
         # what fell further afterwards is told by its falls
-        if slow and any(case.drop.depth > (slow.lost_share or 0.0) for case, _ in judged):
+        if slow and any(100 * case.drop.depth > (slow.loss_pct or 0.0) for case, _ in judged):
             slow = None
-    found = None
+    is_sure = slow is not None
     if not (bound or waited or slow):
-        found = slow_steps.slower_than_elsewhere(view, others, siblings)
-    is_cooled = found is not None and found.verdict == "thermal"
-    is_heat = is_cooled or "thermal" in [judgement.cause for _, judgement in judged]
-    counted = None if is_heat or slow else words.listed(risen(view)) or None
+        slow = slow_steps.slower_than_elsewhere(view, others, siblings)
+        is_sure = slow is not None and slow.heat == "yes"
+    is_told = is_sure or any(judgement.cause == "thermal" for _, judgement in judged)
+    counted = None if is_told else words.listed(risen(view)) or None
+    is_told = is_told or counted is not None
     uneven = hidden = hot = None
-    unheld = None if is_heat or counted or slow or view.drops is None else _uneven(view, judged)
-    if unheld is not None:
-        # a light governor takes no more than noise may hide, but not of a drive that stayed cool
-        is_cool = (view.max_temp_c or 0.0) < definitions.USUALLY_THROTTLING_C
-        is_doubt = unheld.hidden is not None and unheld.hidden < _MAX_HIDDEN and is_cool
-        uneven, hidden = (None, unheld.text) if is_doubt else (unheld.text, None)
-    if not (bound or waited or slow or is_heat or counted or (found and not judged)):
+    if is_judged and not is_told:
+        uneven, hidden = _uneven(view, judged)
+    if not (bound or waited or is_told or (slow and not judged)):
         fill = [] if view.preceded_by is None else [view.preceded_by]
         hot = slow_steps.hot_from_the_start(view, [*fill, *others, *siblings])
+    found = []
+    if counted:
+        text = f"{counted} in '{view.step.name}'; how much speed that cost cannot be told"
+        why = f"the drive's own throttling counters rose: {counted}"
+        found.append(claim(what="counted", heat="yes", by="thermal", text=text, reasons=[why]))
     # heat may be why, but no temperature tells
-    is_settled = judged or hot or uneven or counted or view.drops is None
+    if slow and (is_sure or (is_judged and not (judged or hot or uneven or counted))):
+        found.append(slow)
+    if uneven and not waited:
+        found.append(claim(what="unseen", heat="open", text=uneven, reasons=[uneven]))
+    is_cool = slow_steps.never_throttled(view, others)
+    if is_cool:
+        for one in found:
+            one.heat = "no" if one.heat == "open" else one.heat
+    if hot:
+        found.append(claim(what="hot", heat="open", text=hot, reasons=[hot]))
+    held = [text for text in (dips or waited,) if text]
+    if unjudged := _why_unknown(view):
+        is_loaded = view.has_moved and len(view.throughput.t_s) > 1
+        # too short to show a fall, and too cool for one of heat
+        heat: Literal["no"] | None = "no" if is_cool and is_loaded else None
+        found.append(claim(what="unseen", heat=heat, text=unjudged, reasons=[unjudged, *held]))
     # whoever waits is uneven too
-    limit = (waited if uneven else None) or (None if uneven else bound)
-    return Signs(
-        limit=limit,
-        slow=slow,
-        slower=None if is_settled and not is_cooled else found,
-        counted=counted,
-        uneven=None if waited else uneven,
-        unjudged=_why_unknown(view),
-        hot=hot,
-        held=dips or waited,
-        doubt=None if judged else slow_steps.begun_slow(view, others, siblings) or hidden,
-        excludes_heat=slow_steps.never_throttled(view, others),
-        is_loaded=view.has_moved and len(view.throughput.t_s) > 1,
-    )
+    if limit := waited if uneven else bound:
+        found.append(claim(what="held", heat="no", by="limited-by-host", reasons=[limit]))
+    if not (found or judged):
+        doubt = slow_steps.begun_slow(view, others, siblings) or hidden
+        found.append(claim(what="held", heat="no", by="steady", reasons=held, doubt=doubt))
+    return found
 
 
 def _verdict(
-    view: StepView, judged: list[tuple[Case, Judgement]], signs: Signs
+    judged: list[tuple[Case, Judgement]], claims: Sequence[findings.Claim]
 ) -> findings.Verdict:
-    """What slowed a step most."""
-    if signs.counted and not judged:
-        return "thermal"
-    if signs.limit:
-        return "limited-by-host"
-    if signs.slow:
-        return signs.slow.verdict
-    slower = signs.slower
-    if slower and slower.verdict == "thermal":
-        if not judged or (slower.lost_share or 0.0) > _lost_share([case for case, _ in judged]):
-            return "thermal"
-    elif slower or view.drops is None or signs.uneven or (signs.hot and not judged):
+    """What slowed a step most; `claims` are in their order."""
+    if not judged:
+        return claims[0].by
+    if any(one.what == "unseen" for one in claims):
         return "unknown"
-    return max(judged, key=lambda one: _lost(one[0]))[1].cause if judged else "steady"
+    lost_pct = 100 * _lost_share([case for case, _ in judged])
+    for one in claims:
+        if one.onset_s is None and one.loss_pct is not None and one.loss_pct >= lost_pct:
+            return one.by
+    return max(judged, key=lambda one: _lost(one[0]))[1].cause
 
 
 def _still_warming_k(view: StepView) -> float | None:
@@ -262,9 +269,13 @@ def _still_warming_k(view: StepView) -> float | None:
     return warmed_k if ended_hottest and warmed_k >= tolerance_k else None
 
 
-def _uneven(view: StepView, judged: Sequence[tuple[Case, Judgement]]) -> slow_steps.NotHeld | None:
-    """Why a step does not show that it held its speeds but for the drops that are told.
+def _uneven(
+    view: StepView, judged: Sequence[tuple[Case, Judgement]]
+) -> tuple[str | None, str | None]:
+    """Why a step does not show that it held its speeds but for the drops that are told, or what of
+    that is a mere doubt.
 
+    A light governor takes no more than noise may hide, but not of a drive that stayed cool.
     Reads and writes are asked as well, for a swing of one may be filled up by the other; and what
     was held before and after a drop, and in one whose cause leaves a level.
     """
@@ -284,9 +295,12 @@ def _uneven(view: StepView, judged: Sequence[tuple[Case, Judgement]]) -> slow_st
                 continue
             why = slow_steps.not_held(some, part.stalls, what)
             # what noise may hide is nothing beside a fall that was seen
-            if why is not None and not (told and why.hidden is not None):
-                return why
-    return None
+            if why is not None and not (told and why[1] is not None):
+                text, hidden = why
+                is_cool = (view.max_temp_c or 0.0) < definitions.USUALLY_THROTTLING_C
+                is_doubt = hidden is not None and hidden < _MAX_HIDDEN and is_cool
+                return (None, text) if is_doubt else (text, None)
+    return None, None
 
 
 def _lost(case: Case) -> float:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
 
@@ -298,15 +298,6 @@ class StepView:
     def max_temp_c(self) -> float | None:
         """The highest temperature of the drive; None without any."""
         return max(self.temp.values.tolist(), default=None)
-
-    def without_temperatures(self) -> "StepView":
-        """Return it as if no temperature of the drive had been logged."""
-        blind = copy(self)
-        for name in ("temp", "main_sensor", "max_temp_c"):
-            blind.__dict__.pop(name, None)
-        names = frozenset(name.removeprefix(TEMPERATURES) for name in self.columns(TEMPERATURES))
-        blind.course = replace(self.course, distrusted=names)
-        return blind
 
     def forget(self) -> None:
         """Free the samples, if they can be read again, and what is computed from them."""

@@ -61,6 +61,7 @@ def all_in_short(steps: Sequence[StepFindings]) -> str:
     kinds = {
         "throttled": "slow from the start",
         "counted": "throttled by the drive's own count",
+        "hot": "hot from the start",
         "unseen": "not judged",
     }
     for what, text in kinds.items():

@@ -578,7 +578,7 @@ def _free(steps: list[analysis.StepFindings], stretches: dict[str, Stretch]) -> 
         stretches[step.step]
         for step in steps
         if step.claim.heat is not None
-        and step.claim.what in ("held", "unseen")
+        and step.claim.what in ("held", "hot", "unseen")
         and not step.episodes
         and (step.mean_mb_s or 0.0) >= _FREE_SHARE * fastest[step.workload]
     ]
@@ -600,11 +600,11 @@ def _unheld(
     }
     found = {}
     for step in steps:
-        if step.step in limited or any(one.doubt or one.is_hot for one in step.claims):
+        if step.step in limited or any(one.doubt or one.what == "hot" for one in step.claims):
             continue
         stretch = stretches[step.step]
         ends_s = [episode.onset_s for episode in step.episodes]
-        if not ends_s and step.claim.what not in ("held", "unseen"):
+        if not ends_s and step.claim.what not in ("held", "hot", "unseen"):
             continue
         end_s = min([stretch.end_s, *(stretch.start_s + one for one in ends_s)])
         inside = mb_s[(t_s > stretch.start_s) & (t_s <= end_s)]

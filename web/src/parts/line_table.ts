@@ -87,5 +87,5 @@ function ofUnloaded(app: App, given: WorkloadSection): HTMLElement {
 
 /** Why nothing shows how a step went; undefined if something does. */
 function unseen(step: StepFindings): string | undefined {
-  return step.claims?.find((claim) => claim.what === "unseen")?.text;
+  return step.claims?.find(({ what }) => what === "hot" || what === "unseen")?.text;
 }

@@ -1,6 +1,6 @@
 """A drop with everything that may be evidence of its cause."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -56,11 +56,6 @@ class Case:
     others: list[StepView] = field(default_factory=list)
     siblings: list[StepView] = field(default_factory=list)
     index: int = 0
-
-    def without_temperatures(self) -> "Case":
-        """Return what would be known if the recording had none of the drive's temperatures."""
-        view, *others = (one.without_temperatures() for one in (self.view, *self.others))
-        return replace(self, view=view, others=others)
 
     @property
     def is_nested(self) -> bool:

@@ -16,7 +16,7 @@ from typing import get_args
 import numpy as np
 
 from heatsoak.analysis.cause.case import Case, Finding
-from heatsoak.analysis.cause.evidence import observe
+from heatsoak.analysis.cause.evidence import OF_TEMPERATURES, observe
 from heatsoak.analysis.findings import Cause, Verdict
 from heatsoak.analysis.series import Array
 from heatsoak.words import listed
@@ -146,7 +146,8 @@ class Judgement:
     Attributes:
         cause: the cause named, or ``unknown``.
         confidence: its probability, 0 if none is named.
-        evidence: sentences, each with the cause that it is for or against.
+        evidence: what each sentence is for or against, or ``open``, and the sentence; of an unknown
+            cause the last says what would tell.
         shares: the probability of each cause, and of any that is not in the table.
         findings: what was seen.
         shows_heat: whether anything was seen that tells of heat, for it or against it.
@@ -154,15 +155,15 @@ class Judgement:
 
     cause: Verdict
     confidence: float
-    evidence: list[str]
+    evidence: list[tuple[str, str]]
     shares: dict[str, float]
     findings: list[Finding]
     shows_heat: bool
 
     def without(self, about: str) -> "Judgement":
         """Return it without the sentences on something, such as what a part of a fall lost."""
-        texts = tuple(one.text for one in self.findings if one.about == about)
-        kept = [line for line in self.evidence if not texts or not line.endswith(texts)]
+        texts = [one.text for one in self.findings if one.about == about]
+        kept = [(side, text) for side, text in self.evidence if text not in texts]
         return replace(self, evidence=kept)
 
     @property
@@ -182,7 +183,7 @@ def weigh(case: Case) -> Judgement:
     rules = table()
     # a list, so that sums come out the same in every process
     seen = [finding.pair for finding in findings]
-    shares = _shares(case, seen, rules)
+    shares = _shares(case, findings, rules)
     cause, confidence = rules.named(shares, seen, has_temp=case.has_temp)
     shows_heat = rules.shows("thermal", seen, has_temp=case.has_temp)
     if cause != "unknown":
@@ -195,18 +196,18 @@ def weigh(case: Case) -> Judgement:
         missing = "no temperature of the drive was recorded"
         if distrusted:
             missing = f"the readings of {listed(distrusted)} cannot be trusted"
-        evidence.append(f"open: {missing}: the same step with other cooling would tell as well")
-    evidence.append(f"open: to tell, {_probe(case, first, second, rules)}")
+        evidence.append(("open", f"{missing}: the same step with other cooling would tell as well"))
+    evidence.append(("open", f"to tell, {_probe(case, first, second, rules)}"))
     return Judgement("unknown", 0.0, evidence, shares, findings, shows_heat)
 
 
-def _shares(case: Case, seen: Sequence[Seen], rules: WeightTable) -> dict[str, float]:
+def _shares(case: Case, findings: Sequence[Finding], rules: WeightTable) -> dict[str, float]:
     """The probability of each cause, whosever the temperatures are."""
-    known, read = rules.shares(seen), case.view.main_sensor
+    known, read = rules.shares(one.pair for one in findings), case.view.main_sensor
     own = (one.of_drive for one in case.view.course.sensors if read in one.columns)
     if (of_drive := min(own, default=1.0)) == 1:
         return known
-    blind = rules.shares([finding.pair for finding in observe(case.without_temperatures())])
+    blind = rules.shares(one.pair for one in findings if one.about not in OF_TEMPERATURES)
     return {cause: of_drive * known[cause] + (1 - of_drive) * blind[cause] for cause in known}
 
 
@@ -216,21 +217,21 @@ def _sentences(
     second: str | None,
     shares: dict[str, float],
     rules: WeightTable,
-) -> list[str]:
-    """Each finding's sentence with the cause that it is for or against, the strongest first.
+) -> list[tuple[str, str]]:
+    """What each finding is for or against, and its sentence, the strongest first.
 
     For a named cause, `first`, against all others together; else between the two likeliest.
     """
     told = []
     for finding in findings:
         gain = _gain(finding, first, second, shares, rules)
-        if abs(gain) < MIN_GAIN:
-            told.append((0.0, f"open: {finding.text}"))
-        elif second is not None:
-            told.append((abs(gain), f"for {first if gain > 0 else second}: {finding.text}"))
-        else:
-            told.append((abs(gain), f"{'for' if gain > 0 else 'against'} {first}: {finding.text}"))
-    return [text for _, text in sorted(told, key=lambda one: -one[0])]
+        size, side = abs(gain), f"for {first}" if gain > 0 else f"against {first}"
+        if size < MIN_GAIN:
+            size, side = 0.0, "open"
+        elif second is not None and gain < 0:
+            side = f"for {second}"
+        told.append((size, (side, finding.text)))
+    return [line for _, line in sorted(told, key=lambda one: -one[0])]
 
 
 def _gain(

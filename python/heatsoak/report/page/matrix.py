@@ -263,7 +263,7 @@ def _figure(
     """The mean over runs of each run's earliest onset, deepest fall, or mean rate."""
     if not runs:
         return None
-    if all(step.claim.what == "unseen" for steps in runs for step in steps):
+    if all(step.claim.what in ("hot", "unseen") for steps in runs for step in steps):
         return contract.MatrixFigure(value=None, text="not judged")
     kind = metric.id.rpartition(".")[2]
     values = [value for steps in runs if (value := _of_run(kind, steps)) is not None]

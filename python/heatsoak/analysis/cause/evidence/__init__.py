@@ -66,8 +66,9 @@ CHECKS: dict[str, Callable[[Case], Evidence | None]] = {
 
 #: A drive whose sensor stands still while it says this does not throttle by what that says.
 _COOL = ("onset-temperature", "cool")
-#: What tells how warm the drive is.
-_OF_WARMTH = {
+#: What the drive's temperature tells; all but what a sensor does that has locked up takes one that
+#: moves.
+OF_TEMPERATURES = {
     "full-speed-at",
     "heat-balance",
     "known-limit",
@@ -76,6 +77,7 @@ _OF_WARMTH = {
     "onset-temperature",
     "onset-temperatures",
     "rate-and-temperature",
+    "sensor",
     "stated-limit",
     "swings",
     "temperature-bend",
@@ -92,11 +94,10 @@ def observe(case: Case) -> list[Finding]:
     """
     seen = ((about, check(case)) for about, check in CHECKS.items())
     found = [Finding(about, *evidence) for about, evidence in seen if evidence is not None]
-    is_locked_up = ("sensor", "locked-up") in [finding.pair for finding in found]
-    if case.has_temp and not is_locked_up:
+    is_locked = any(finding.about == "sensor" for finding in found)
+    if case.has_temp and not is_locked:
         return found
-    return [
-        finding
-        for finding in found
-        if finding.about not in _OF_WARMTH or (finding.pair == _COOL and not is_locked_up)
-    ]
+    told = (
+        {"sensor"} if is_locked else {"sensor", *(one.about for one in found if one.pair == _COOL)}
+    )
+    return [one for one in found if one.about in told or one.about not in OF_TEMPERATURES]

@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 from heatsoak import words
+from heatsoak.analysis import reference
 from heatsoak.analysis.cause.case import Case, Evidence
 from heatsoak.analysis.copies import MIN_DIFFERENCE, fullness
 from heatsoak.analysis.series import RateSeries
@@ -25,6 +26,8 @@ EXPLAINS = 0.3
 _AS_MUCH = 0.95
 #: A rate this close to the link's capacity is limited by it; protocol overhead takes the rest.
 NEAR_LINK = (0.75, 1.02)
+#: A link is narrow if it carries less than this share of what the drive's own link could.
+NARROW_LINK = 0.95
 
 
 def cpu(case: Case) -> Evidence | None:
@@ -152,6 +155,30 @@ def link(case: Case) -> Evidence | None:
     if low * during <= case.drop.during <= high * during:
         return "at-its-ceiling", f"the link carries no more than {words.rate_text(during)}"
     return "free", f"the link carries {words.rate_text(during)}, as before"
+
+
+def limited_by_link(view: StepView) -> str | None:
+    """Return why the link limits a step's throughput, not its drive; None if it does not.
+
+    A rate at the ceiling of a link with fewer lanes or an older generation than the drive supports
+    would be higher in another host.
+    """
+    series, known = view.throughput, view.course.link_ceiling_mb_s
+    if series.unit != "mb_s" or not view.has_rates or known is None:
+        return None
+    ceiling, most = known
+    # links sleep when idle: what they carry under load counts
+    readings = view.track("link_mb_s").values
+    ceiling = float(np.median(readings)) if len(readings) else ceiling
+    level = float(np.median(series.values))
+    low, high = reference.NEAR_CEILING
+    if ceiling >= NARROW_LINK * most or not low * ceiling <= level <= high * ceiling:
+        return None
+    carries = f"{words.rate_text(ceiling)} before protocol overhead"
+    return (
+        f"{words.rate_text(level)} is all that its PCIe link carries ({carries}); at the drive's "
+        f"full width and speed it would carry {words.rate_text(most)}"
+    )
 
 
 def waits(case: Case) -> Evidence | None:
