@@ -16,6 +16,8 @@ MIN_DROP = 0.05
 MUCH_FASTER = 1.5
 #: Throughput has recovered when it is back at this share of the level before.
 RECOVERED = 0.97
+#: A load of so many MB/s hardly warms a drive: a guess, some 0.3 W and 3 K.
+HARDLY_WARMS_MB_S = 50.0
 #: What an episode or a step has come to is its mean over the last seconds.
 LAST_S = 60.0
 #: The lowest level of an episode is one that was held for so long.

@@ -15,7 +15,7 @@ from heatsoak.analysis.falls.find import Stall
 from heatsoak.analysis.findings import Claim, Verdict
 from heatsoak.analysis.likeness import SEQUENTIAL, cooled_otherwise
 from heatsoak.analysis.series import Array, RateSeries, resampled, spans_of
-from heatsoak.analysis.view import OtherCooling, StepView, temp_moves
+from heatsoak.analysis.view import OtherCooling, StepView, is_known_cool, temp_moves
 
 #: The time at the end of the earlier load over which its temperature is taken.
 _LATE_S = 10.0
@@ -72,10 +72,9 @@ def never_throttled(view: StepView, others: Sequence[StepView]) -> bool:
     sure, top_c = SURE_WITHOUT, view.max_temp_c
     if view.at_its_limit(-math.inf, math.inf) is not None:
         top_c = math.inf
-    grade = None if top_c is None else temperature.grade_of(top_c)
-    # one that stands still while it is cool makes no governor act
-    if grade is not None and (grade == "cool" or temp_moves(view, *others)):
-        seen.append(("onset-temperature", grade))
+    is_cool = is_known_cool(view, *others, temp_c=top_c)
+    if top_c is not None and (is_cool or temp_moves(view, *others)):
+        seen.append(("onset-temperature", temperature.grade_of(top_c)))
         sure = SURE_SHARE
     return bool(seen) and table().shares(seen)["thermal"] <= 1 - sure
 
@@ -217,10 +216,10 @@ def not_held(series: RateSeries, stalls: Sequence[Stall] = (), what: str = "it")
     """Return why a series without falls does not show that it held its speed; None if it does.
 
     It did where no window lies more than `MIN_DROP` below the highest of its length, by more than
-    noise explains, for `MAX_STEADY_FALL_S` at once, at the end, or at a cost of `MAX_STEADY_LOSS` of
-    the work; where it did not swing regularly, which noise does not; and where noise would not hide
-    such a loss. `stalls` are left out where they are few. `what` is the series in the sentence:
-    ``it``, ``its reads``, ``its writes``.
+    noise explains, for `MAX_STEADY_FALL_S` at once, at the end, or at a cost of `MAX_STEADY_LOSS`
+    of the work; where it did not swing regularly, which noise does not; and where noise would not
+    hide such a loss. `stalls` are left out where they are few. `what` is the series in the
+    sentence: ``it``, ``its reads``, ``its writes``.
     """
     if sum(stall.length_s for stall in stalls) < _FEW * series.duration_s:
         series = series.without([(stall.begin_s, stall.end_s) for stall in stalls])

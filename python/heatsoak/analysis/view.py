@@ -331,6 +331,18 @@ def drops_of(samples: pl.DataFrame) -> list[falls.Drop] | None:
     return None if samples.is_empty() else falls.find_drops(throughput(samples, _start_s(samples)))
 
 
+def is_known_cool(view: StepView, *others: StepView, temp_c: float | None) -> bool:
+    """Return whether a drive at this temperature throttles by none, as it reports it.
+
+    A sensor that stands still tells that only of a load that would hardly move it.
+    """
+    if temp_c is None or temp_c >= definitions.MIN_THROTTLING_C:
+        return False
+    mean = view.throughput.mean(-np.inf, np.inf)
+    is_little = view.throughput.unit == "mb_s" and mean < definitions.HARDLY_WARMS_MB_S
+    return is_little or temp_moves(view, *others)
+
+
 def temp_moves(*views: StepView) -> bool:
     """Return whether the temperature of the first moves, in it, in the others of its recording, or
     in a fill right before one of these.

@@ -8,7 +8,7 @@ import numpy as np
 from heatsoak.analysis import definitions
 from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.likeness import alike
-from heatsoak.analysis.view import StepView, temp_moves
+from heatsoak.analysis.view import StepView, is_known_cool, temp_moves
 
 #: A rate of which four fifths stay within this share of the median for so long is held.
 EVEN, _MIN_EVEN_S, _MIN_EVEN_SAMPLES = 0.2, 20.0, 10
@@ -127,6 +127,11 @@ class Case:
     def has_temp(self) -> bool:
         """Whether a temperature of the drive was seen to move, and what it was at the onset."""
         return self.onset_c is not None and temp_moves(self.view, *self.others)
+
+    @property
+    def is_cool(self) -> bool:
+        """Whether the drive's temperature tells that it was cool at the onset."""
+        return is_known_cool(self.view, *self.others, temp_c=self.onset_c)
 
     @cached_property
     def late_c(self) -> float | None:

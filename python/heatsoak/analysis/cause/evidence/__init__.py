@@ -64,8 +64,6 @@ CHECKS: dict[str, Callable[[Case], Evidence | None]] = {
     "link": host.link,
 }
 
-#: A drive whose sensor stands still while it says this does not throttle by what that says.
-_COOL = ("onset-temperature", "cool")
 #: What the drive's temperature tells; all but what a sensor does that has locked up takes one that
 #: moves.
 OF_TEMPERATURES = {
@@ -97,7 +95,5 @@ def observe(case: Case) -> list[Finding]:
     is_locked = any(finding.about == "sensor" for finding in found)
     if case.has_temp and not is_locked:
         return found
-    told = (
-        {"sensor"} if is_locked else {"sensor", *(one.about for one in found if one.pair == _COOL)}
-    )
+    told = {"sensor", "onset-temperature"} if case.is_cool and not is_locked else {"sensor"}
     return [one for one in found if one.about in told or one.about not in OF_TEMPERATURES]
