@@ -246,7 +246,7 @@ _LEAST_NUMBERS, _LEAST_ROWS = 5, 3
 
 
 def _are_rows(lines: Sequence[str]) -> bool:
-    rows = [line.split() for line in lines if line.strip()]
+    rows = [line.split() for line in lines if line.strip(" \0")]
     return len(rows) >= _LEAST_ROWS and all(
         len(row) == len(rows[0]) > _LEAST_NUMBERS
         and is_disk(row[0])
@@ -258,7 +258,7 @@ def _are_rows(lines: Sequence[str]) -> bool:
 def _headers_of(lines: Sequence[str]) -> Sequence[str]:
     """Return the headers of rows without one; none where rates and sizes do not agree on them."""
     rows = np.array(
-        [[numbers.scaled(word) for word in line.split()[1:]] for line in lines if line.strip()]
+        [[numbers.scaled(word) for word in line.split()[1:]] for line in lines if line.strip(" \0")]
     )
     headers = _ROWS.get(rows.shape[1], "").split()
     if not headers:
