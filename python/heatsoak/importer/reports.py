@@ -140,7 +140,7 @@ class ReportReader:
     def begin_call(self, date: str) -> None:
         """Take what follows as another call's."""
         self.calls.append(Call(date, first_number=self._reports, skipped_boot=self._skips_boot))
-        self._has_cpu, self._seen = False, set()
+        self._has_cpu, self._seen, self._taken = False, set(), set()
 
     def begin_report(self, stamp: str = "", length_s: float = np.nan) -> None:
         """Take what follows as a new report's."""

@@ -245,8 +245,13 @@ _ROW_UNITS = {"sec": 0.5, "kB": 1.0, "MB": 1024.0}
 _LEAST_NUMBERS, _LEAST_ROWS = 5, 3
 
 
+def _words_of(lines: Sequence[str]) -> list[list[str]]:
+    """The words of each line; a file that was cut may end in zeros."""
+    return [words for line in lines if (words := line.strip(" \t\0").split())]
+
+
 def _are_rows(lines: Sequence[str]) -> bool:
-    rows = [line.split() for line in lines if line.strip(" \0")]
+    rows = _words_of(lines)
     return len(rows) >= _LEAST_ROWS and all(
         len(row) == len(rows[0]) > _LEAST_NUMBERS
         and is_disk(row[0])
@@ -257,9 +262,7 @@ def _are_rows(lines: Sequence[str]) -> bool:
 
 def _headers_of(lines: Sequence[str]) -> Sequence[str]:
     """Return the headers of rows without one; none where rates and sizes do not agree on them."""
-    rows = np.array(
-        [[numbers.scaled(word) for word in line.split()[1:]] for line in lines if line.strip(" \0")]
-    )
+    rows = np.array([[numbers.scaled(word) for word in row[1:]] for row in _words_of(lines)])
     headers = _ROWS.get(rows.shape[1], "").split()
     if not headers:
         return ()

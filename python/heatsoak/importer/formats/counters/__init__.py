@@ -417,7 +417,7 @@ def _counts_heat(lines: Iterable[str]) -> bool:
 
 def _has_mark(name: str, source: Source) -> bool:
     if name == "smartd":
-        shown = [line for line in source.head_lines[:20] if line.strip()]
+        shown = [line for line in source.head_lines[:20] if line.strip(" \t\0")]
         return bool(shown) and all(map(_SMARTD.match, shown))
     if name == "windows":
         return _is_windows(source)
