@@ -88,6 +88,7 @@ MAX_SIZE_BYTES = 1e18
 
 # --- what the tools print, in all locales ---
 
+_BITS = re.compile(r"0x([0-9a-f]{1,16})\b")
 _CLOCK = re.compile(r"(?<![\d:.])\d{1,2}:\d{2}(?![\d:]*:\d*:)")
 _EPOCH = re.compile(r"(?<![\w.,])(1\d{9}(?:[.,]\d{1,9})?|1\d{12}|1\d{15}|1\d{18})(?![\w.,])")
 _ANSI = re.compile(r"\x1b\[[0-9;?]{0,16}[A-Za-z]|\x1b[()][A-Z0-9]")
@@ -154,10 +155,15 @@ def _health(value: Any, *, is_word: bool) -> float | None:
         value = value.get("value")
     if isinstance(value, str):
         word = value.strip().lower()
-        bits = re.match(r"0x([0-9a-f]{1,8})\b", word)
+        bits = _BITS.match(word)
         fails = word.startswith(("fail", "bad"))
         value = int(bits[1], 16) if bits else fails if is_word else numbers.count_of(word)
     return float(value) if isinstance(value, int | float) and 0 <= value < 1e9 else None
+
+
+def _count(value: Any) -> float | None:
+    bits = _BITS.match(value.strip().lower()) if isinstance(value, str) else None
+    return float(int(bits[1], 16)) if bits else numbers.count_of(value)
 
 
 def without_escapes(line: str) -> str:
@@ -418,9 +424,7 @@ class Readings:
         elif field.kind == "health":
             self.value(to, _health(value, is_word=to == "failed"), starts=starts)
         elif field.tells_heat_or_load:
-            number = (
-                numbers.number_of(value) if field.kind == "gigabytes" else numbers.count_of(value)
-            )
+            number = numbers.number_of(value) if field.kind == "gigabytes" else _count(value)
             scale = self.sector_bytes / 1e6 if field.kind == "sectors" else field.scale
             if to.endswith("bw_mb_s"):
                 self.unit_mb = 1.0 if field.kind == "gigabytes" else scale

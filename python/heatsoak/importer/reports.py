@@ -25,6 +25,8 @@ from heatsoak.recording import grid
 from heatsoak.words import amount_text
 
 _COMMAND = re.compile(r"(?:^|[\s\"'/`$#>+|&;])iostat((?:\s+[\w./,=:-]+)+)")
+#: Totals of iostat, whose rates have the same name with `/s`.
+TOTALS = re.compile(r"(?:kB|MB|Blk|GB)_(?:read|wrtn)")
 #: A total in the report's own unit tells how long the interval was from here on.
 _MIN_TOTAL = 50.0
 #: A clock may be set back this far within a run.

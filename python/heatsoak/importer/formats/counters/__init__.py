@@ -400,11 +400,16 @@ _JSON_KEY = re.compile(r'"([^"\n]{1,80})"\s*:')
 def _counts_heat(lines: Iterable[str]) -> bool:
     """Whether a line is a field of what only drives count of themselves, with its value.
 
-    Of JSON only makers' counts are: its rows may have NVMe's beside the rates of a load.
+    Of JSON only makers' counts are, and what is named as people are told: its rows may have NVMe's
+    beside the rates of a load.
     """
     for line in (line[:_MAX_LINE] for line in lines):
-        fields = [FIELDS.get(plain(key)) for key in _JSON_KEY.findall(line)]
-        if any(field is not None and field.is_makers_count for field in fields):
+        fields = [(key, FIELDS.get(plain(key))) for key in _JSON_KEY.findall(line)]
+        if any(
+            field.is_own_count if " " in key else field.is_makers_count
+            for key, field in fields
+            if field is not None
+        ):
             return True
         key, _, text = line.partition(":")
         columns = _IN_COLUMNS.match(line)

@@ -258,7 +258,7 @@ def _is_health(fields: Mapping[str, Any]) -> bool:
     )
     if isinstance(fields.get("temperature"), int | float | str) and (others or is_counted):
         return True
-    return any(FIELDS[key].is_makers_count for key in known)
+    return any(FIELDS[key].is_own_count for key in known)
 
 
 def _named_device(value: Mapping[Any, Any]) -> str:
