@@ -418,6 +418,10 @@ export interface Answer {
  *     critical_warning: the bits of NVMe's health log.
  *     failed: whether its own judgement of its health is FAILED.
  *     throttled_pct: by how much it throttled itself at the last reading.
+ *     throttled_level: at which of its own levels it did.
+ *     highest_c: its highest temperature so far.
+ *     over_limit_count: how many of its own regular looks found it above its limit.
+ *     counts: whether it counts at all: not without thermal management that the host controls.
  */
 export interface OwnCount {
   totals: {
@@ -432,6 +436,10 @@ export interface OwnCount {
   critical_warning: number | null;
   failed: boolean | null;
   throttled_pct?: number | null;
+  throttled_level?: number | null;
+  highest_c?: number | null;
+  over_limit_count?: number | null;
+  counts?: boolean | null;
 }
 /**
  * The time in which a log shows the drive, but no load that could be judged.

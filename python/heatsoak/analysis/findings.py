@@ -574,6 +574,10 @@ class OwnCount(_Findings):
         critical_warning: the bits of NVMe's health log.
         failed: whether its own judgement of its health is FAILED.
         throttled_pct: by how much it throttled itself at the last reading.
+        throttled_level: at which of its own levels it did.
+        highest_c: its highest temperature so far.
+        over_limit_count: how many of its own regular looks found it above its limit.
+        counts: whether it counts at all: not without thermal management that the host controls.
     """
 
     totals: dict[str, float]
@@ -584,6 +588,10 @@ class OwnCount(_Findings):
     critical_warning: int | None
     failed: bool | None
     throttled_pct: float | None = None
+    throttled_level: int | None = None
+    highest_c: float | None = None
+    over_limit_count: int | None = None
+    counts: bool | None = None
 
 
 class RecordingFindings(_Findings):

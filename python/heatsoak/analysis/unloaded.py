@@ -23,7 +23,7 @@ from heatsoak.recording.grid import SensorTrack
 _FULL = 2.0**32 - 1
 _COUNT, _TIME_S = "throttle_count.", "throttle_time_s."
 #: What NVMe's two steps of thermal management are called.
-_STEPS = {"tmt1": "light ", "tmt2": "strong "}
+_STEPS = {"tmt1": "light ", "tmt2": "strong ", "shutdown": "shutdown "}
 _TEMPERATURE = 0x02
 #: What the bits of an NVMe drive's critical warning say.
 _WARNINGS = {
@@ -33,6 +33,12 @@ _WARNINGS = {
     0x08: "it can only be read",
     0x10: "its backup against power cuts failed",
     0x20: "its persistent memory can only be read",
+}
+#: By whether it counts at all.
+_IF_IT_COUNTS = {
+    None: ", if it counts at all",
+    False: ", which without host controlled thermal management says nothing",
+    True: "",
 }
 #: What to do with a drive that fails.
 _SAVE = "copy what is on it to another drive, and replace it"
@@ -74,15 +80,15 @@ def _own_count(counted: findings.OwnCount, *, is_course: bool) -> findings.Claim
     names = throttle_counters(counted.totals)
     ever = {name: counted.totals[name] for name in names if counted.totals[name]}
     added = {name: counted.added[name] for name in names if counted.added[name]}
-    if is_course and not (added or counted.throttled_pct):
+    now = _throttles_now(counted)
+    if is_course and not (added or now):
         return None
-    above = _above_limits(counted.totals)
+    above = _above_limits(counted)
     life, between = _life(counted), _between(counted)
     if added:
         parts = [f"yes, {between}, by its own count: {_told(added)}", f"in all {_told(ever)}{life}"]
-    elif counted.throttled_pct:
-        share = words.percent_text(counted.throttled_pct)
-        parts = [f"yes, by {share} when it was read, by its own word"]
+    elif now:
+        parts = [f"yes, {now} when it was read, by its own word"]
         parts += [f"in all {_told(ever)}{life}"] if ever else []
     elif ever:
         parts = [f"yes, at some time, by its own count: {_told(ever)}{life}"]
@@ -92,15 +98,17 @@ def _own_count(counted: findings.OwnCount, *, is_course: bool) -> findings.Claim
         parts = []
     else:
         what = "it never throttled" if names else "it was never above its limits"
-        parts = [f"by its own count {what}{life}, if it counts at all"]
-    if above and ever:
-        parts.append(f"it was {above}")
-    elif above:
-        parts = [f"by its own count it was {above}{life}"]
-        parts.append("whether it throttled then, it does not count")
+        parts = [f"by its own count {what}{life}{_IF_IT_COUNTS[counted.counts]}"]
+    at_most = _at_most(counted)
+    told = words.listed([*above, *at_most])
+    if told and parts:
+        parts.append(f"it was {told}")
+    elif told:
+        parts = [f"by its own count it was {told}{life}"]
+        parts += ["whether it throttled then, it does not count"] if above else []
     if not parts:
         return None
-    is_shown = added or counted.throttled_pct or ever
+    is_shown = added or now or ever
     return findings.Claim(
         what="counted" if is_shown else "over-limits" if above else "held",
         heat="yes" if is_shown else "open" if above else None,
@@ -150,14 +158,30 @@ def _alarm(counted: findings.OwnCount) -> findings.Claim | None:
     )
 
 
-def _above_limits(totals: Mapping[str, float]) -> str:
-    """How long the drive was above the limits that it states; empty for never."""
+def _throttles_now(counted: findings.OwnCount) -> str:
+    """How far it throttled when it was read; empty where it did not, or does not say."""
+    if counted.throttled_pct:
+        return f"by {words.percent_text(counted.throttled_pct)}"
+    return f"at level {counted.throttled_level} of its own" if counted.throttled_level else ""
+
+
+def _above_limits(counted: findings.OwnCount) -> list[str]:
+    """How long, or how often, the drive was above the limits that it states."""
     told = [
         f"above its {name} temperature for {words.duration_text(above_s)}"
         for name in ("warning", "critical")
-        if (above_s := totals.get(_TIME_S + name, 0.0))
+        if (above_s := counted.totals.get(_TIME_S + name, 0.0))
     ]
-    return words.listed(told)
+    if counted.over_limit_count and not told:
+        told.append(f"above its limit {words.counted(counted.over_limit_count, 'time')}")
+    return told
+
+
+def _at_most(counted: findings.OwnCount) -> list[str]:
+    """The highest temperature of its life, in words."""
+    if counted.highest_c is None:
+        return []
+    return [f"at {words.temp_text(counted.highest_c)} at most"]
 
 
 def _told(counts: Mapping[str, float]) -> str:

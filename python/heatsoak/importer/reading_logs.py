@@ -17,7 +17,7 @@ from heatsoak.importer.source import MAX_RUNS
 from heatsoak.importer.tables.rows import wanted_drives
 from heatsoak.importer.timestamps import Times, read_times
 from heatsoak.recording import HEALTH, SensorMeta, grid
-from heatsoak.words import amount_text
+from heatsoak.words import amount_text, listed, temp_text
 
 #: Readings apart by this many whole seconds or more need no evening out.
 _COARSE_S = 5.0
@@ -36,7 +36,7 @@ def logs_of_readings(readings: Readings) -> list[Log]:
     readings.end()
     taken = readings.all
     if not taken:
-        raise readings.source.error("holds no reading of a drive's temperature or counters")
+        raise readings.source.error(_no_reading(readings))
     readings.ascribe(taken[-1].device)
     readings.name_all()
     if len(taken) > 1 and not taken[0].stamp and (readings.stamp or taken[1].stamp):
@@ -62,6 +62,22 @@ def logs_of_readings(readings: Readings) -> list[Log]:
         own, is_alone = by_device[device], len(by_device) == 1
         logs += _of_device(readings, device, own, is_alone=is_alone)
     return logs
+
+
+def _no_reading(readings: Readings) -> str:
+    """Say what a file without readings does tell."""
+    readings.ascribe("")
+    limits_c = [t.thresholds for t in readings.drives.values() if t.thresholds]
+    if not limits_c:
+        return "holds no reading of a drive's temperature or counters"
+    told = [
+        f"{name.removesuffix('_c').replace('_', ' ').upper()} {temp_text(celsius)}"
+        for name, celsius in limits_c[0].items()
+    ]
+    return (
+        f"tells only a drive's limits ({listed(told)}), no temperature and no count: "
+        "'nvme smart-log' in a loop has these"
+    )
 
 
 def history_log(readings: Readings, history: TemperatureHistory) -> Log:
@@ -121,7 +137,7 @@ def _of_device(
         own = drive
         if hours:
             serial = f"{drive.identity.get('serial', 'no serial')}, {hours}"
-            own = ToldDrive(drive.identity | {"serial": serial}, drive.thresholds)
+            own = replace(drive, identity=drive.identity | {"serial": serial})
         part = [taken[index] for index in which.tolist()]
         found = _logs(readings, part, replace(times, t_s=times.t_s[which]), own, is_known=is_known)
         for number, log in enumerate(found, 1):
@@ -285,6 +301,8 @@ def _logs(
     )
     last = {name: value for reading in taken for name, value in reading.values.items()}
     health = {name: int(last[name]) for name in HEALTH if name in last}
+    if drive.counts is not None:
+        health["counts"] = int(drive.counts)
     logs = []
     for log in runs.logs_of(readings.name, source, [rows]):
         own = [name for name in log.samples.columns if name.startswith(("temp_c.", "throttle_"))]
@@ -326,9 +344,8 @@ def _told_of(readings: Readings, device: str, *, is_alone: bool) -> ToldDrive:
     node = node_of(device)
     parts = [name for name in readings.drives if node is not None and node_of(name) == node]
     names = dict.fromkeys([device, *parts, *([""] if is_alone else [])])
-    for told in (readings.drives[name] for name in names if name in readings.drives):
-        merged.identity = {**told.identity, **merged.identity}
-        merged.thresholds |= told.thresholds
+    for name in reversed(names):
+        merged.add(readings.drives.get(name, ToldDrive()))
     if device and str(merged.identity.get("serial")) not in device:
         merged.identity["path"] = device
     return merged

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from heatsoak.errors import UsageError
 from heatsoak.identity import NODE, DriveIdentity
+from heatsoak.importer import numbers
 from heatsoak.importer.log import Options
-from heatsoak.importer.numbers import count_of, number_of
 from heatsoak.importer.source import Source
 from heatsoak.recording import HEALTH, UNREAD
 from heatsoak.units import POSSIBLE_TEMP_C, is_possible_temp
@@ -41,8 +41,19 @@ class Field(NamedTuple):
         """Whether it is a temperature or a count, which a reading consists of."""
         return self.kind in _MEASURED
 
+    @property
+    def is_own_count(self) -> bool:
+        """Whether drives alone count it, of their heat: no log of a load has its like."""
+        return self.kind in _OWN or self.is_makers_count
+
+    @property
+    def is_makers_count(self) -> bool:
+        """Whether it is such a count in a maker's own page."""
+        return self.to in ("throttled_level", "throttle_count.drive")
+
 
 _MEASURED = ("temperature", "minutes", "seconds", "count", "data_units", "sectors", "gigabytes")
+_OWN = ("minutes", "seconds", "highest", "exceeded")
 
 
 def _fields() -> dict[str, Field]:
@@ -77,6 +88,7 @@ MAX_SIZE_BYTES = 1e18
 
 # --- what the tools print, in all locales ---
 
+_BITS = re.compile(r"0x([0-9a-f]{1,16})\b")
 _CLOCK = re.compile(r"(?<![\d:.])\d{1,2}:\d{2}(?![\d:]*:\d*:)")
 _EPOCH = re.compile(r"(?<![\w.,])(1\d{9}(?:[.,]\d{1,9})?|1\d{12}|1\d{15}|1\d{18})(?![\w.,])")
 _ANSI = re.compile(r"\x1b\[[0-9;?]{0,16}[A-Za-z]|\x1b[()][A-Z0-9]")
@@ -124,8 +136,8 @@ def degrees_c(value: Any, bare_unit: str = "") -> float | None:
     found: dict[str, float] = {}
     if isinstance(value, str):
         for match in _DEGREES.finditer(value[:100]):
-            found.setdefault((match[2] or "")[:1], number_of(match[1]))
-    elif (number := count_of(value)) is not None:
+            found.setdefault((match[2] or "")[:1], numbers.number_of(match[1]))
+    elif (number := numbers.count_of(value)) is not None:
         found[""] = number
     if bare_unit and "" in found:
         is_kelvin = bare_unit == "K" and not 0 < found[""] <= POSSIBLE_TEMP_C[1]
@@ -143,9 +155,15 @@ def _health(value: Any, *, is_word: bool) -> float | None:
         value = value.get("value")
     if isinstance(value, str):
         word = value.strip().lower()
-        bits = re.match(r"0x([0-9a-f]{1,8})\b", word)
-        value = int(bits[1], 16) if bits else word.startswith("fail") if is_word else count_of(word)
+        bits = _BITS.match(word)
+        fails = word.startswith(("fail", "bad"))
+        value = int(bits[1], 16) if bits else fails if is_word else numbers.count_of(word)
     return float(value) if isinstance(value, int | float) and 0 <= value < 1e9 else None
+
+
+def _count(value: Any) -> float | None:
+    bits = _BITS.match(value.strip().lower()) if isinstance(value, str) else None
+    return float(int(bits[1], 16)) if bits else numbers.count_of(value)
 
 
 def without_escapes(line: str) -> str:
@@ -194,10 +212,17 @@ class Reading:
 
 @dataclass
 class ToldDrive:
-    """What a file tells of a drive besides its readings."""
+    """What a file tells of a drive besides its readings: `counts` is whether it counts at all."""
 
     identity: dict[str, Any] = field(default_factory=dict)
     thresholds: dict[str, float] = field(default_factory=dict)
+    counts: bool | None = None
+
+    def add(self, other: "ToldDrive") -> None:
+        """Take what another one has besides, which is newer."""
+        self.identity |= other.identity
+        self.thresholds |= other.thresholds
+        self.counts = self.counts if other.counts is None else other.counts
 
 
 #: No drive's table is longer.
@@ -307,9 +332,7 @@ class Readings:
     def ascribe(self, device: str) -> None:
         """Ascribe what was told of a drive to `device`."""
         info, self._info = self._info, ToldDrive()
-        drive = self.drives.setdefault(device, ToldDrive())
-        drive.identity |= info.identity
-        drive.thresholds |= info.thresholds
+        self.drives.setdefault(device, ToldDrive()).add(info)
 
     @property
     def current(self) -> Reading:
@@ -336,7 +359,7 @@ class Readings:
             self._heading, self._is_read = "" if is_listed else heading, is_listed
         every = _EVERY.match(text)
         if every is not None:
-            self.watch_s = number_of(every[1]) or None
+            self.watch_s = numbers.number_of(every[1]) or None
             text = text[every.end() :].rpartition(": ")[2]
         stamp = stamp_in(text)
         if stamp is not None:
@@ -390,11 +413,18 @@ class Readings:
         elif field.kind == "identity":
             self._identified(to, value)
         elif field.kind == "throttled":
-            self.throttled(str(value))
+            self.throttled(value)
+        elif field.kind == "counting":
+            self._info.counts = bool(_health(value, is_word=False) or 0)
+        elif field.kind in ("highest", "exceeded"):
+            last = str(value).rpartition("/")[2]
+            self.value(
+                to, degrees_c(last, "C") if field.kind == "highest" else numbers.count_of(last)
+            )
         elif field.kind == "health":
             self.value(to, _health(value, is_word=to == "failed"), starts=starts)
         elif field.tells_heat_or_load:
-            number = number_of(value) if field.kind == "gigabytes" else count_of(value)
+            number = numbers.number_of(value) if field.kind == "gigabytes" else _count(value)
             scale = self.sector_bytes / 1e6 if field.kind == "sectors" else field.scale
             if to.endswith("bw_mb_s"):
                 self.unit_mb = 1.0 if field.kind == "gigabytes" else scale
@@ -405,7 +435,7 @@ class Readings:
 
     def _identified(self, name: str, value: Any) -> None:
         if name == "size_bytes":
-            size = count_of(value.partition("[")[0] if isinstance(value, str) else value)
+            size = numbers.count_of(value.partition("[")[0] if isinstance(value, str) else value)
             self.identity(name, int(size) if size and size < MAX_SIZE_BYTES else None)
         elif isinstance(value, str):
             self.identity(name, value.strip())
@@ -413,24 +443,38 @@ class Readings:
     def value(self, name: str, value: float | None, *, starts: bool = True) -> None:
         """Take a value of the present reading.
 
-        One that it has already starts the next reading, or without `starts` is left out.
+        One that it has already starts the next reading, or without `starts` is left out. Of the
+        highest temperature so far the higher one counts.
         """
+        if name == "highest_c" and value is not None:
+            value = max(value, self.current.values.pop(name, value))
         if name in self.current.values and (value is not None or name not in HEALTH):
             if not starts:
                 return
             self.begin(self.current.device)
         if value is None or not math.isfinite(value):
             return
-        if is_possible_temp(value) if name.startswith("temp_c.") else value >= 0:
+        is_temp = name.startswith("temp_c.") or name == "highest_c"
+        if is_possible_temp(value) if is_temp else value >= 0:
             self.current.values[name] = value
 
-    def throttled(self, text: str) -> bool:
-        """Take how far a drive throttles and how often it did; return whether `text` says so."""
-        if (found := _THROTTLED.search(text[-100:])) is None:
+    def throttled(self, value: Any) -> bool:
+        """Take how far a drive throttles and how often it did; return whether `value` says so.
+
+        It is a text, an object of both, or a number with the share in its lowest byte.
+        """
+        if isinstance(value, dict):
+            raw = value.get("raw", value)
+            both = [numbers.count_of(numbers.at(raw, name)) for name in ("pct", "cnt")]
+        elif (found := _THROTTLED.search(str(value)[-100:])) is not None:
+            both = [float(found[1]), float(found[2])]
+        elif (number := numbers.count_of(value)) is not None and not 0 < number < 1 << 8:
+            both = [number % 256, number // 256]
+        else:
             return False
-        if float(found[1]) <= 100:  # others than Intel may put something else there
-            self.value("throttled_pct", float(found[1]), starts=False)
-        self.value("throttle_count.drive", float(found[2]), starts=False)
+        if both[0] is not None and both[0] <= 100:  # others may put something else there
+            self.value("throttled_pct", both[0], starts=False)
+        self.value("throttle_count.drive", both[1], starts=False)
         return True
 
     def threshold(self, name: str, celsius: float | None) -> None:

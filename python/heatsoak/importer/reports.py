@@ -25,6 +25,8 @@ from heatsoak.recording import grid
 from heatsoak.words import amount_text
 
 _COMMAND = re.compile(r"(?:^|[\s\"'/`$#>+|&;])iostat((?:\s+[\w./,=:-]+)+)")
+#: Totals of iostat, whose rates have the same name with `/s`.
+TOTALS = re.compile(r"(?:kB|MB|Blk|GB)_(?:read|wrtn)")
 #: A total in the report's own unit tells how long the interval was from here on.
 _MIN_TOTAL = 50.0
 #: A clock may be set back this far within a run.
@@ -140,7 +142,7 @@ class ReportReader:
     def begin_call(self, date: str) -> None:
         """Take what follows as another call's."""
         self.calls.append(Call(date, first_number=self._reports, skipped_boot=self._skips_boot))
-        self._has_cpu, self._seen = False, set()
+        self._has_cpu, self._seen, self._taken = False, set(), set()
 
     def begin_report(self, stamp: str = "", length_s: float = np.nan) -> None:
         """Take what follows as a new report's."""

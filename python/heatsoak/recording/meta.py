@@ -62,8 +62,10 @@ class _Drive(TypedDict, total=False):
 #: Of `load`'s ``imported``: nothing tells how far apart the samples of the log are.
 IN_ORDER_ONLY = "is_in_order_only"
 #: What a sensor's details say of a drive's health, as imported: hours of use, the bits of the
-#: critical warning, 0 or 1, and how far it throttles at that moment.
-HEALTH = ("power_on_h", "critical_warning", "failed", "throttled_pct")
+#: critical warning, 0 or 1, how far it throttles at that moment, in per cent or by its own levels,
+#: its highest temperature so far, how often it was above its limit, and whether it counts at all.
+HEALTH = ("power_on_h", "critical_warning", "failed", "throttled_pct", "throttled_level",
+          "highest_c", "over_limit_count", "counts")  # fmt: skip
 
 
 @with_config(_STRICT)

@@ -78,8 +78,6 @@ _KINDS = (
           r"|Link to Run Definitions:",
           "a Vdbench page", "'vdbench parseflat -i flatfile.html -o FILE.csv -c tod Run rate "
           "MB/sec' makes a table of its flatfile"),
-    _Kind(r"CrystalDiskInfo \d", "CrystalDiskInfo's text, from a single moment",
-          "its folder 'Smart' has each drive's Temperature.csv: --map time=1 --map temp_c=2"),
     _Kind(r"(?:CPUID )?HWMonitor Report", "HWMonitor's report, from a single moment",
           "HWiNFO's 'Logging Start' writes a log"),
     _Kind(r"Windows System Assessment Tool", "winsat output, which has means only",

@@ -9,19 +9,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from heatsoak.importer import numbers, reports, tables
 from heatsoak.importer.block_devices import is_disk
 from heatsoak.importer.formats import Format
-from heatsoak.importer.formats.sar import json_parts
+from heatsoak.importer.formats.sar import take_json
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.source import Source
 from heatsoak.importer.timestamps import date_in_heading, plain_stamp
-
-_TOTALS = re.compile(r"(?:kB|MB|Blk|GB)_(?:read|wrtn)")
 
 _DIGITS = frozenset("0123456789-+.,n")
 _DEVICE_WORDS = frozenset(("Device", "Device:", "device", "device:"))
@@ -29,18 +27,16 @@ _STAMP = re.compile(r"(?<!\d)\d{1,2}:\d{2}(?::\d{2}|\s*[AaPp]\.?[Mm])")
 #: The longest prefix that a tool such as `ts` puts before every line.
 _MAX_PREFIX = 60
 _TABLE_START = re.compile(r"(?:avg-cpu:|Device:?|Linux) ")
-#: What jc makes of the headers of iostat's text.
-_JC = {re.sub(r"\W", "_", name.lower().replace("%", "percent_")): name for name in tables.SYSSTAT}
 #: What macOS names beside the disks.
 _MACOS_OTHERS = frozenset(("tty", "cpu", "load", "average"))
 
 
-def _kind(source: Source) -> Literal["text", "json", "jc", "bsd", "rows"] | None:
+def _kind(source: Source) -> Literal["text", "json", "bsd", "rows"] | None:
     before = ""
     if source.first_character == "[" or source.first_character == "{":
         rows = [one.value for one in islice(source.documents(), 2)]
         if any(isinstance(row, dict) and row.get("type") == "device" for row in rows):
-            return "jc"
+            return "json"
     for line in source.head_lines:
         if '"disk_device"' in line:
             return "json"
@@ -61,9 +57,7 @@ def _read(source: Source, options: Options) -> list[Log]:
     reader = reports.ReportReader(source, "iostat")
     kind = _kind(source)
     if kind == "json":
-        _take_json(source, reader)
-    elif kind == "jc":
-        _take_jc(source, reader)
+        take_json(source, reader)
     elif kind == "bsd":
         _take_bsd(source, reader)
     else:
@@ -82,50 +76,7 @@ def _read(source: Source, options: Options) -> list[Log]:
 FORMAT = Format("iostat", "iostat", _kind, _read, priority=130)
 
 
-# --- sysstat's JSON, and disks side by side ------------------------------------------------------
-
-
-def _take_json(source: Source, reader: reports.ReportReader) -> None:
-    before = ""
-    for key, value in json_parts(source):
-        if key == "date" and isinstance(value, str):
-            reader.begin_call(plain_stamp(value))
-        elif key == "timestamp" and isinstance(value, str):
-            reader.stamp(plain_stamp(value))
-        elif key == "avg-cpu":
-            idle, *others = (
-                numbers.number_of(numbers.at(value, name)) for name in ("idle", "iowait", "steal")
-            )
-            if idle == idle:
-                reader.cpu(100.0 - idle - np.nansum(others), stolen_pct=others[1])
-        elif key == "disk":
-            reader.header(("disk",))
-        elif before == "statistics" and value == "":
-            reader.call.skipped_boot = True  # with -y a blank line stands for the first report
-        elif (name := numbers.at(value, "disk_device")) and isinstance(name, str):
-            _take_disk(reader, name, value)
-        before = key
-
-
-def _take_disk(reader: reports.ReportReader, name: str, given: dict[str, Any]) -> None:
-    given = {"%util" if key == "util" else key: number for key, number in given.items()}
-    reader.devices.headers.update(dict.fromkeys(key for key in given if key.endswith("/s")))
-    reader.row(name, tables.json_values(given))
-    for key in filter(_TOTALS.fullmatch, given):
-        reader.length(numbers.number_of(given[key]), numbers.number_of(given.get(f"{key}/s")))
-
-
-def _take_jc(source: Source, reader: reports.ReportReader) -> None:
-    """Rows that jc made of the text: of the processors, which begin a report, and of devices."""
-    for row in (one.value for one in source.documents()):
-        if numbers.at(row, "type") == "cpu":
-            reader.begin_report()
-            idle, waiting, stolen = (
-                numbers.number_of(row.get(f"percent_{of}")) for of in ("idle", "iowait", "steal")
-            )
-            reader.cpu(100.0 - idle - waiting - np.nan_to_num(stolen), stolen_pct=stolen)
-        elif isinstance(name := numbers.at(row, "device"), str):
-            _take_disk(reader, name, {_JC[key]: row[key] for key in row if key in _JC})
+# --- disks side by side --------------------------------------------------------------------------
 
 
 def _take_bsd(source: Source, reader: reports.ReportReader) -> None:
@@ -220,7 +171,7 @@ def _table_of(words: list[str]) -> _Table | None:
     totals = [
         (index, headers.index(f"{header}/s"))
         for index, header in enumerate(headers)
-        if _TOTALS.fullmatch(header) and f"{header}/s" in headers
+        if reports.TOTALS.fullmatch(header) and f"{header}/s" in headers
     ]
     return _Table(headers, tables.columns_of(headers), device_at, totals=totals)
 
@@ -245,8 +196,13 @@ _ROW_UNITS = {"sec": 0.5, "kB": 1.0, "MB": 1024.0}
 _LEAST_NUMBERS, _LEAST_ROWS = 5, 3
 
 
+def _words_of(lines: Sequence[str]) -> list[list[str]]:
+    """The words of each line; a file that was cut may end in zeros."""
+    return [words for line in lines if (words := line.strip(" \t\0").split())]
+
+
 def _are_rows(lines: Sequence[str]) -> bool:
-    rows = [line.split() for line in lines if line.strip()]
+    rows = _words_of(lines)
     return len(rows) >= _LEAST_ROWS and all(
         len(row) == len(rows[0]) > _LEAST_NUMBERS
         and is_disk(row[0])
@@ -257,9 +213,7 @@ def _are_rows(lines: Sequence[str]) -> bool:
 
 def _headers_of(lines: Sequence[str]) -> Sequence[str]:
     """Return the headers of rows without one; none where rates and sizes do not agree on them."""
-    rows = np.array(
-        [[numbers.scaled(word) for word in line.split()[1:]] for line in lines if line.strip()]
-    )
+    rows = np.array([[numbers.scaled(word) for word in row[1:]] for row in _words_of(lines)])
     headers = _ROWS.get(rows.shape[1], "").split()
     if not headers:
         return ()

@@ -1,11 +1,16 @@
 """What monitors of a whole machine print, report by report: a head that names columns, and rows.
 
-vmstat, `zpool iostat`, dstat, collectl, nmon, and loops around `/proc/diskstats`. Their kilobytes
-and blocks are of 1024 bytes, in all versions.
+`machine.toml` says what is whose: vmstat, gstat, collectl, `zpool`, dstat, esxtop, nmon, and loops
+around `/proc/diskstats`. Their kilobytes and blocks are of 1024 bytes, in all versions.
 """
 
 import re
-from collections.abc import Callable, Sequence
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.resources import files
+from typing import Any
 
 import numpy as np
 
@@ -15,96 +20,151 @@ from heatsoak.importer.formats.results import numbered_names
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.readings import stamp_in
 from heatsoak.importer.source import Source
-from heatsoak.importer.tables import KIB, SECTOR, ReportColumn, values_of
+from heatsoak.importer.tables import KIB, MIB, SECTOR, ReportColumn, values_of
 from heatsoak.importer.tables.layout import split
 from heatsoak.importer.timestamps import plain_stamp, read_stamps
 
-#: Headings in a pool's table that are no device.
-_SECTIONS = frozenset(("logs", "cache", "spares", "special", "dedup", "errors:"))
-#: A device's counters since boot: reads, writes and more of `/proc/diskstats`, perhaps behind a
-#: time.
-_COUNTERS = re.compile(r"(.*?)\s*\b(\d{1,4})\s+(\d{1,7})\s+([a-z]\S*)((?:\s+\d{1,20}){11,17})\s*")
 _MAX_LINE = 400
+_UNITS = {"": 1.0, "B": 1e-6, "KiB": KIB, "MiB": MIB, "ms": 1e3}
 
 
-#: Takes a file's reports; may return what is to be said of it.
-_Take = Callable[[Source, reports.ReportReader], Remark | None]
+@dataclass(frozen=True)
+class Monitor:
+    """A table of `machine.toml`, whose head says what each field is."""
 
+    title: str
+    marks: Sequence[str]
+    priority: int = 131
+    way: str = "rows"
+    header: str = r"(?!)"
+    first: str = ""
+    trim: str = ""
+    device: str = ""
+    columns: dict[str, Any] = field(default_factory=dict)
+    idle: Sequence[str] = ()
+    stamp: Sequence[str] = ()
+    at: str = r"(?!)"
+    json: dict[str, str] = field(default_factory=dict)
+    no_boot: bool = False
+    by_time: bool = False
+    counts: bool = False
 
-def _format(
-    name: str,
-    title: str,
-    marks: Sequence[str],
-    take: _Take,
-    priority: int = 131,
-    *,
-    by_time: bool = False,
-    counts: bool = False,
-) -> Format:
-    """A format whose files have a line of each of the `marks`."""
-    known = [re.compile(mark) for mark in marks]
+    @property
+    def known(self) -> dict[str, tuple[str, float]]:
+        """What each header is: a recording's column, and its scale."""
+        return {name: (to, _UNITS[unit]) for name, (to, unit) in self.columns.items()}
 
-    def recognises(source: Source) -> bool:
+    def recognises(self, source: Source) -> bool:
+        """Whether a file has a line of each mark."""
         lines = [line[:_MAX_LINE] for line in source.head_lines]
-        return all(any(map(mark.search, lines)) for mark in known)
+        return all(any(map(re.compile(mark).search, lines)) for mark in self.marks)
 
-    def read(source: Source, options: Options) -> list[Log]:
-        reader = reports.ReportReader(source, name, counts=counts, by_time=by_time)
-        remark = take(source, reader)
+    def recognised(self, line: str) -> bool:
+        """Whether a line has the first mark."""
+        return re.search(self.marks[0], line) is not None
+
+    def read(self, name: str, source: Source, options: Options) -> list[Log]:
+        """Return the logs of a file; raises UsageError for one without rows."""
+        reader = reports.ReportReader(source, name, counts=self.counts, by_time=self.by_time)
+        if self.no_boot:
+            reader.begin_call("")
+            reader.call.skipped_boot = True
+        remark = _WAYS[self.way](self, source, reader)
         if not reader.devices.rows:
             raise source.error("holds a header, and no rows below it")
         logs = reports.logs_of(source, reader, options)
         return [log.with_remarks(remark) for log in logs] if remark else logs
 
-    return Format(name, title, recognises, read, priority)
+    def format(self, name: str) -> Format:
+        """Return its reader."""
+        return Format(name, self.title, self.recognises, partial(self.read, name), self.priority)
 
 
-# --- vmstat --------------------------------------------------------------------------------------
-
-_VMSTAT = {"bi": ("read_bw_mb_s", KIB), "bo": ("write_bw_mb_s", KIB)}
-#: What jc calls vmstat's columns.
-_JC = {"bi": "blocks_in", "bo": "blocks_out", "id": "idle_time", "wa": "io_wait_time"}
-_IS_VMSTAT = r"\br\s+b\s+swpd\s.*\bbi\s+bo\b|\"blocks_in\": ?\d"
+# --- rows below a header -------------------------------------------------------------------------
 
 
-def _take_vmstat(source: Source, reader: reports.ReportReader) -> None:
-    table: reports.ReportTable | None = None
-    if source.first_character in ("[", "{"):
-        table = reports.table_of(list(_JC), _VMSTAT, ("id", "wa"))
-        for row in (one.value for one in source.documents()):
-            told = [numbers.at(row, name) for name in ("timestamp", "timezone")]
-            reader.begin_report(plain_stamp(" ".join(word for word in told if word)))
-            reader.take(table, [str(numbers.at(row, name)) for name in _JC.values()])
+def _take_rows(monitor: Monitor, source: Source, reader: reports.ReportReader) -> None:
+    if monitor.json and source.first_character in ("[", "{"):
+        _take_objects(monitor, source, reader)
         return
-    first = 0  # where vmstat's own words begin: a tool may have put a time before them
+    header, at = re.compile(monitor.header), re.compile(monitor.at)
+    table: reports.ReportTable | None = None
+    before, first, has_records = "", 0, False
+    texts: list[int] = []  # where a row has no number
     for number, line in source.lines():
-        words = line.split()
-        if "bi" in words and "bo" in words and "r" in words:
-            first = words.index("r")
-            table = reports.table_of(
-                [w for w in words[first:] if w.islower()], _VMSTAT, ("id", "wa")
+        words = line.replace("|", " ").lstrip("#").split()
+        if header.search(line):
+            words = re.sub(monitor.trim, " ", " ".join(words)).split() if monitor.trim else words
+            first = words.index(monitor.first) if monitor.first else 0
+            table = _table_of(monitor, words[first:])
+            texts = [
+                n for n, h in enumerate(table.headers) if h in (monitor.device, *monitor.stamp)
+            ]
+        elif (record := at.match(line)) is not None:
+            has_records, told = True, record.groupdict()
+            if "length" in told:
+                reader.begin_report("", float(told["length"]))
+            else:
+                reader.stamp(told["stamp"])
+        elif line.startswith("#"):
+            table = table if "<-" in line else None
+        elif table is not None and words:
+            end = first + len(table.headers)
+            own = [_unrounded(word) for word in words[first:end]]
+            is_row = len(own) == len(table.headers) and all(
+                n in texts or numbers.is_number(word) for n, word in enumerate(own)
             )
-            continue
-        if table is None:
-            continue
-        end = first + len(table.headers)
-        if len(words) < end or not all(map(numbers.is_number, words[first:end])):
-            if words and numbers.is_number(words[0]):
+            timed = [own[n] for n in texts if is_row and table.headers[n] != monitor.device]
+            stamp = plain_stamp(" ".join((*words[:first], *timed, *words[end:])))
+            if is_row and not has_records and (stamp != before or not monitor.device):
+                before = stamp
+                reader.begin_report(stamp)
+            if not (is_row and reader.take(table, own)) and words[0][0].isdigit():
                 source.skip(number)
-            continue
-        reader.begin_report(plain_stamp(" ".join((*words[:first], *words[end:]))))
-        reader.take(table, words[first:end])
+
+
+def _table_of(monitor: Monitor, words: Sequence[str]) -> reports.ReportTable:
+    """Return what is below a header, which tells less of what is beside all of its kind."""
+    known, idle = monitor.known, monitor.idle
+    headers = numbered_names(words)
+    if "Wait" in known and "Wait 3" not in headers:  # else the third is of reads and writes
+        known |= {"Wait": ("lat_us", 1e3)}
+    if "User" in headers:
+        known = {}
+    elif "Idle" in idle:  # those of disks wait, too
+        idle = ()
+    return reports.table_of(headers, known, idle, monitor.device or None)
+
+
+def _take_objects(monitor: Monitor, source: Source, reader: reports.ReportReader) -> None:
+    """Take what jc makes of the text."""
+    table = reports.table_of(list(monitor.json), monitor.known, monitor.idle)
+    for row in (one.value for one in source.documents()):
+        told = [numbers.at(row, name) for name in monitor.stamp]
+        reader.begin_report(plain_stamp(" ".join(word for word in told if word)))
+        reader.take(table, [str(numbers.at(row, name)) for name in monitor.json.values()])
+
+
+_ROUNDED = re.compile(r"(\d{1,9})([KMG])")
+
+
+def _unrounded(word: str) -> str:
+    match = _ROUNDED.fullmatch(word)
+    return word if match is None else str(float(match[1]) * numbers.multiple(match[2], 1000.0))
 
 
 # --- zpool iostat --------------------------------------------------------------------------------
 
+#: Headings in a pool's table that are no device.
+_SECTIONS = frozenset(("logs", "cache", "spares", "special", "dedup", "errors:"))
 
-def _take_zpool(source: Source, reader: reports.ReportReader) -> None:
+
+def _take_zpool(_: Monitor, source: Source, reader: reports.ReportReader) -> None:
     reader.devices.has_mapped = False
     groups = reader.devices.groups
     waits_at = 0
     above, above_indent = "", 0
-    for _, line in source.lines():
+    for _number, line in source.lines():
         words = [
             word if at == 0 else word.replace("K", "k") for at, word in enumerate(line.split())
         ]
@@ -146,6 +206,89 @@ def _zfs_us(word: str) -> float:
     return np.nan if match is None else numbers.scaled(match.group(1), scales[match.group(2)])
 
 
+# --- zpool status, again and again while a pool is read through ---------------------------------
+
+_POOL = re.compile(r"\s*pool: (\S{1,80})")
+_SINCE = re.compile(r"\s*scan: (?:scrub|resilver) in progress since (.{10,40})")
+#: What was read so far, and how fast.
+_ISSUED = re.compile(
+    r".*?([\d.]{1,8})([KMGTP])B?(?: / \S+)? (?:issued|scanned out of \S+)(?:,)? at "
+    r"([\d.]{1,8})([KMGT])B?/s"
+)
+#: Rates that differ by less from the mean since the start are that mean; a change of what was read
+#: is known from so many of its last digits.
+_AS_MEAN, _DIGITS = 0.15, 10.0
+
+
+def _take_scrub(_: Monitor, source: Source, reader: reports.ReportReader) -> None:
+    """Take the rates that are printed, or if these are means since the start, what was read."""
+    reader.begin_call("")
+    reader.call.skipped_boot = True
+    reader.devices.has_mapped = False
+    stamps: list[str] = []
+    shown: list[tuple[float, float, float]] = []  # MB so far and of its last digit, MB/s
+    since = pool = stamp = ""
+    for _number, line in source.lines():
+        if (found := _POOL.match(line)) is not None:
+            pool = found[1]
+        elif (found := _SINCE.match(line)) is not None:
+            since = since or found[1]
+        elif (found := _ISSUED.match(line)) is not None and stamp:
+            unit_mb = numbers.multiple(found[2]) / 1e6
+            digit_mb = unit_mb * 0.1 ** len(found[1].partition(".")[2])
+            rate = numbers.scaled(found[3], numbers.multiple(found[4]) / 1e6)
+            shown.append((numbers.scaled(found[1], unit_mb), digit_mb, rate))
+            stamps.append(stamp)
+        elif (told := stamp_in(line)) is not None:
+            stamp = plain_stamp(told)
+    if len(stamps) < 3:
+        raise source.error("is 'zpool status' of fewer than three moments that have a time")
+    t_s = read_stamps([plain_stamp(since), *stamps]).t_s
+    mb, digit_mb, rate = np.array(shown).T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        off = np.abs(rate * (t_s[1:] - t_s[0]) / mb - 1.0)
+    is_mean = bool(np.percentile(np.nan_to_num(off[len(off) // 4 :], nan=9.0), 90) < _AS_MEAN)
+    last = 0
+    for index, stamp in enumerate(stamps):
+        if is_mean and index and mb[index] - mb[last] < _DIGITS * digit_mb[index]:
+            continue
+        mean = (mb[index] - mb[last]) / (t_s[index + 1] - t_s[last + 1]) if index else np.nan
+        reader.stamp(stamp)
+        reader.row(pool, [("read_bw_mb_s", float(mean if is_mean else rate[index]))])
+        last = index
+
+
+# --- esxtop: CSV with a column for each quantity of each adapter and device ----------------------
+
+_US_DATE = re.compile(r"^(\d\d)/(\d\d)/(\d{4})")
+_ESXTOP = re.compile(r"\\\\[^\\]+\\(Physical [^\\(]+)\(([^)]*)\)\\(.+)")
+
+
+def _take_esxtop(monitor: Monitor, source: Source, reader: reports.ReportReader) -> Remark:
+    columns: dict[str, list[ReportColumn]] = {}
+    width = 0
+    for number, line in source.lines():
+        cells = split(line.strip(), ",")
+        if monitor.recognised(line):
+            width, columns = len(cells), {}
+            for at, cell in enumerate(cells):
+                found = _ESXTOP.fullmatch(cell)
+                known = monitor.known.get(found[3]) if found and "Disk" in found[1] else None
+                if found and known:
+                    columns.setdefault(found[2], []).append((at, *known))
+                    if "Adapter" in found[1]:  # the sum of its devices
+                        reader.devices.groups.add(found[2])
+            if reader.devices.groups >= columns.keys():
+                reader.devices.groups.clear()
+        elif len(cells) == width:
+            reader.begin_report(plain_stamp(_US_DATE.sub(r"\3-\1-\2", cells[0])))
+            for device, own in columns.items():
+                reader.row(device, values_of(own, cells) or [])
+        elif width and line.strip():
+            source.skip(number)
+    return Remark("esxtop's megabytes are taken as 2^20 bytes", True, ("unit",))
+
+
 # --- dstat, dool and pcp-dstat: CSV below two lines that name groups and their columns -----------
 
 _BEGIN = re.compile(r'"(?:Dstat|dool|pcp-dstat) \S{1,20} CSV output"', re.IGNORECASE)
@@ -155,17 +298,10 @@ _YEAR = re.compile(r'"Date:",\s*"\d{1,2} [A-Z][a-z]{2} (\d{4})')
 _DELAY = re.compile(r"(?:^|\s)([1-9]\d{0,5})(?:\s+\d{1,9})?\"")
 _DAY_MONTH = re.compile(r"(\d{1,2})-(\d{1,2}) (\d{1,2}:\d{2}:\d{2})")
 _MONTH_DAY = re.compile(r"([A-Z][a-z]{2})-(\d{1,2}) (\d{1,2}:\d{2}:\d{2})")
-#: By group and column, a second; `total` is of all disks together.
-_DSTAT = {
-    **dict.fromkeys(("dsk read", "disk read"), ("read_bw_mb_s", 1e-6)),
-    **dict.fromkeys(("dsk writ", "disk writ"), ("write_bw_mb_s", 1e-6)),
-    "io read": ("read_iops", 1.0),
-    "io writ": ("write_iops", 1.0),
-}
 _TOTAL = "total"
 
 
-def _take_dstat(source: Source, reader: reports.ReportReader) -> Remark | None:
+def _take_dstat(monitor: Monitor, source: Source, reader: reports.ReportReader) -> Remark | None:
     groups: list[str] = []
     names: list[str] = []
     tables: dict[str, reports.ReportTable] = {}
@@ -189,7 +325,7 @@ def _take_dstat(source: Source, reader: reports.ReportReader) -> Remark | None:
                 for text in texts:
                     groups.append(text or (groups[-1] if groups else ""))
                 continue
-            tables, time_at = _dstat_tables(groups, texts)
+            tables, time_at = _dstat_tables(monitor.known, groups, texts)
             groups, names = [], texts
             reader.begin_call("")
         elif any(tables) and body[:1] not in ("", '"'):
@@ -212,7 +348,7 @@ def _take_dstat(source: Source, reader: reports.ReportReader) -> Remark | None:
 
 
 def _dstat_tables(
-    groups: Sequence[str], names: Sequence[str]
+    columns_by_name: Mapping[str, tuple[str, float]], groups: Sequence[str], names: Sequence[str]
 ) -> tuple[dict[str, reports.ReportTable], int | None]:
     """Return a table for each device, that of the processors under "", and the time's place."""
     columns: dict[str, list[ReportColumn]] = {}
@@ -221,7 +357,7 @@ def _dstat_tables(
     for place, (group, name) in enumerate(zip(groups, names, strict=False)):
         word = name.rpartition(":")[2]
         kind, _, device = group.partition("/")
-        if (known := _DSTAT.get(f"{kind} {word}")) is not None:
+        if (known := columns_by_name.get(f"{kind} {word}")) is not None:
             columns.setdefault(device or _TOTAL, []).append((place, *known))
         elif word == "util" and group:
             columns.setdefault(group, []).append((place, "busy_pct", 1.0))
@@ -241,80 +377,18 @@ def _dated(word: str, year: str) -> str:
     return _MONTH_DAY.sub(rf"\2 \1 {year} \3", word)
 
 
-# --- collectl ------------------------------------------------------------------------------------
-
-#: By the header, and its number among those of the same name: reads come before writes.
-_COLLECTL = {
-    "KBRead": ("read_bw_mb_s", KIB), "Reads": ("read_iops", 1.0),
-    "KBWrit": ("write_bw_mb_s", KIB), "KBWrite": ("write_bw_mb_s", KIB),
-    "Writes": ("write_iops", 1.0), "cpu": (reports.CPU, 1.0),
-    "KBytes": ("read_bw_mb_s", KIB), "KBytes 2": ("write_bw_mb_s", KIB),
-    "IOs": ("read_iops", 1.0), "IOs 2": ("write_iops", 1.0),
-    "QLen": ("queue", 1.0), "Util": ("busy_pct", 1.0),
-}  # fmt: skip
-#: With waits of reads and of writes the third is of both.
-_COLLECTL_WAITS = {"Wait": ("read_lat_us", 1e3), "Wait 2": ("write_lat_us", 1e3)}
-_RECORD = re.compile(r"### RECORD +\d+ >>> .* <<< \((\d{9,10}(?:\.\d+)?)\)")
-_COLLECTL_HEAD = re.compile(r"# ?(?:\S+ +)*(?:KBRead .*KBWrit|Name +KBytes .*KBytes|User .*Idle )")
-_ROUNDED = re.compile(r"(\d{1,9})([KMG])")
-
-
-def _take_collectl(source: Source, reader: reports.ReportReader) -> None:
-    reader.begin_call("")
-    reader.call.skipped_boot = True
-    table: reports.ReportTable | None = None
-    before = ""
-    has_records = False  # a line above each report tells its time
-    for number, line in source.lines():
-        if _COLLECTL_HEAD.match(line):
-            table = _collectl_table(line.lstrip("# ").split())
-        elif line.startswith("#"):
-            if (record := _RECORD.match(line)) is not None:
-                has_records = True
-                reader.stamp(record[1])
-            table = table if record is None and "<-" in line else None
-        elif table is not None and line.strip():
-            words = [_unrounded(word) for word in line.split()]
-            timed = zip(table.headers, words, strict=False)
-            stamp = " ".join(word for header, word in timed if header in ("Date", "Time"))
-            is_read = bool(table.columns or table.cpu) and len(words) == len(table.headers)
-            if stamp != before and is_read and not has_records:
-                before = stamp
-                reader.stamp(stamp)
-            if not is_read or not reader.take(table, words):
-                source.skip(number)
-
-
-def _collectl_table(words: list[str]) -> reports.ReportTable:
-    headers = numbered_names(words)
-    waits = _COLLECTL_WAITS if "Wait 3" in headers else {"Wait": ("lat_us", 1e3)}
-    is_cpu = "KBytes" not in headers and "Idle" in headers
-    return reports.table_of(
-        headers, {} if is_cpu else _COLLECTL | waits, ("Idle", "Wait") * is_cpu, "Name"
-    )
-
-
-def _unrounded(word: str) -> str:
-    match = _ROUNDED.fullmatch(word)
-    return word if match is None else str(float(match[1]) * numbers.multiple(match[2], 1000.0))
-
-
 # --- nmon: a line for each quantity, with all disks in it, and a line that says when -------------
 
-_NMON = {
-    "DISKREAD": ("read_bw_mb_s", KIB), "DISKWRITE": ("write_bw_mb_s", KIB),
-    "DISKBUSY": ("busy_pct", 1.0), "DISKXFER": ("iops", 1.0),
-    "DISKREADSERV": ("read_lat_us", 1e3), "DISKWRITESERV": ("write_lat_us", 1e3),
-}  # fmt: skip
 _SNAPSHOT = re.compile(r"T\d{1,9}")
 
 
-def _take_nmon(source: Source, reader: reports.ReportReader) -> None:
+def _take_nmon(monitor: Monitor, source: Source, reader: reports.ReportReader) -> None:
+    quantities = monitor.known
     moments: dict[str, str] = {}
     names: dict[str, list[str]] = {}
     for number, line in source.lines():
         words = line.strip().split(",")
-        known = _NMON.get(words[0].rstrip("0123456789"))  # a line has 150 disks at most
+        known = quantities.get(words[0].rstrip("0123456789"))  # a line has 150 disks at most
         if len(words) < 3:
             continue
         if words[0] == "ZZZZ":
@@ -338,10 +412,13 @@ def _take_nmon(source: Source, reader: reports.ReportReader) -> None:
 
 # --- /proc/diskstats in a loop, or as collectl keeps it ------------------------------------------
 
+#: A device's counters since boot: reads, writes and more, perhaps behind a time.
+_COUNTERS = re.compile(r"(.*?)\s*\b(\d{1,4})\s+(\d{1,7})\s+([a-z]\S*)((?:\s+\d{1,20}){11,17})\s*")
 
-def _take_diskstats(source: Source, reader: reports.ReportReader) -> None:
+
+def _take_diskstats(_: Monitor, source: Source, reader: reports.ReportReader) -> None:
     before: dict[str, list[float]] = {}
-    for _, line in source.lines():
+    for _number, line in source.lines():
         match = _COUNTERS.fullmatch(line) if len(line) <= _MAX_LINE else None
         if match is None:
             stamp = stamp_in(line)
@@ -373,21 +450,11 @@ def _moved(moved: list[float]) -> list[tuple[str, float]]:
     return [*values, ("busy_pct", moved[9] / 10), ("queue", moved[10] / 1e3)]
 
 
-VMSTAT = _format("vmstat", "vmstat", [_IS_VMSTAT], _take_vmstat)
-ZPOOL = _format(
-    "zpool",
-    "zpool iostat",
-    [r"^\s*capacity\s+operations\s+bandwidth\b", r"^(?:pool|vdev|\s)\s*.*\balloc\s+free\b"],
-    _take_zpool,
-)
-DSTAT = _format("dstat", "dstat", [rf"(?i)^\s*{_BEGIN.pattern}|^{_CALL.pattern}"], _take_dstat, 150)
-COLLECTL = _format("collectl", "collectl", [_COLLECTL_HEAD.pattern], _take_collectl)
-NMON = _format("nmon", "nmon", [r"^AAA,progname,"], _take_nmon, by_time=True)
-DISKSTATS = _format(
-    "diskstats",
-    "/proc/diskstats in a loop",
-    [rf"^{_COUNTERS.pattern}$"],
-    _take_diskstats,
-    132,
-    counts=True,
+_WAYS: dict[str, Callable[[Monitor, Source, reports.ReportReader], Remark | None]] = {
+    "rows": _take_rows, "zpool": _take_zpool, "scrub": _take_scrub, "esxtop": _take_esxtop,
+    "dstat": _take_dstat, "nmon": _take_nmon, "diskstats": _take_diskstats,
+}  # fmt: skip
+VMSTAT, GSTAT, COLLECTL, ZPOOL, SCRUB, DSTAT, ESXTOP, NMON, DISKSTATS = (
+    Monitor(**fields).format(name)
+    for name, fields in tomllib.loads((files(__package__) / "machine.toml").read_text()).items()
 )

@@ -4,11 +4,11 @@ import re
 from itertools import pairwise
 
 import numpy as np
+import polars as pl
 
-from heatsoak.importer import log
+from heatsoak.importer import frames, log
 from heatsoak.importer.formats import Format
 from heatsoak.importer.formats.results import frame, numbered
-from heatsoak.importer.frames import build, run_slices
 from heatsoak.importer.numbers import multiple, scaled
 from heatsoak.importer.reports import stated_interval
 from heatsoak.importer.source import Source
@@ -26,6 +26,10 @@ _DD = re.compile(
     r"\s*(\d{1,25}) \w+ (?:\([^)]{1,60}\) )?\w+(?:,| in)? ([\d.,]{1,20}) ?s(?:ecs?)?\b.*"
 )
 _PV = re.compile(r".*?(\d{1,4}):(\d\d):(\d\d) +\[ *([\d.,]{1,12}) ?([kKMGT]?)(i?)(B)/s\].*")
+
+
+#: Of fewer copies no course is made.
+_LEAST_COPIES = 3
 
 
 def _rate_mb_s(number: str, power: str, binary: str, unit: str) -> float:
@@ -128,8 +132,12 @@ def _read_copy(source: Source, _: log.Options) -> list[log.Log]:
             moved_mb.append(np.nan)
             rates.append(_rate_mb_s(*rate))
     t_s, moved = np.array(at_s), np.array(moved_mb)
+    if _are_results(t_s, moved):
+        samples = frames.build({"t_s": np.cumsum(t_s), "interval_s": t_s, "bw_mb_s": moved / t_s})
+        text = "each copy is one sample, and the time between copies is not in it"
+        return [_copy_log(source, samples, text)]
     logs = []
-    for part in run_slices(t_s):
+    for part in frames.run_slices(t_s):
         ends = np.concatenate([[0.0], t_s[part]])
         usual = float(np.median(np.diff(ends)))
         kept = np.flatnonzero(np.diff(ends) >= 0.5 * max(usual, 0.1))
@@ -142,23 +150,32 @@ def _read_copy(source: Source, _: log.Options) -> list[log.Log]:
         mean_mb_s = np.diff(moved[part][kept], prepend=0.0) / lasted
         mean_mb_s = np.where(np.isfinite(mean_mb_s), mean_mb_s, np.array(rates)[part][kept])
         mean_mb_s[mean_mb_s < 0] = np.nan
-        samples = build({"t_s": ends, "interval_s": lasted, "bw_mb_s": mean_mb_s})
+        samples = frames.build({"t_s": ends, "interval_s": lasted, "bw_mb_s": mean_mb_s})
         text = "a copy's progress: the slower of what it read and wrote, perhaps into memory first"
-        logs.append(
-            log.Log(
-                format="copy-progress",
-                source=source.name,
-                samples=samples,
-                steps=(Observed(name="copy"),),
-                remarks=(log.Remark(text, doubt=True),),
-            )
-        )
+        logs.append(_copy_log(source, samples, text))
     if not logs:
         raise source.error(
             "holds only the mean of a copy: 'dd status=progress' or 'pv -f', with its lines kept "
             "in a file, or 'iostat -xty 1' beside it, shows its course"
         )
     return numbered(logs)
+
+
+def _are_results(t_s: frames.Array, moved_mb: frames.Array) -> bool:
+    """Whether lines are the results of copies in a row, not what one has copied by then."""
+    goes_on = (np.diff(t_s) > 0) & (np.diff(moved_mb) > 0)
+    is_known = bool((t_s > 0).all() and np.isfinite(moved_mb).all())
+    return len(t_s) >= _LEAST_COPIES and is_known and float(goes_on.mean()) < 0.5
+
+
+def _copy_log(source: Source, samples: pl.DataFrame, text: str) -> log.Log:
+    return log.Log(
+        format="copy-progress",
+        source=source.name,
+        samples=samples,
+        steps=(Observed(name="copy"),),
+        remarks=(log.Remark(text, doubt=True),),
+    )
 
 
 def _is_copy(source: Source) -> bool:

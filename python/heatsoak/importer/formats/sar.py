@@ -31,10 +31,16 @@ _TIME = re.compile(
 )
 _AFTERNOON = ("PM", "下午", "午後", "오후")
 _UNNAMED = re.compile(r"[^a-z0-9]+")
-#: JSON's names, where they are not the headers of the text.
+#: JSON's names, where they are not the headers of the text; then jc's, and where a device's stands.
 _JSON_NAMES = {"rkB": "rkB/s", "wkB": "wkB/s", "rd_sec": "rd_sec/s", "wr_sec": "wr_sec/s",
                "util-percent": "%util", "util": "%util", "bread": "bread/s",
                "bwrtn": "bwrtn/s"}  # fmt: skip
+_JSON_NAMES |= {
+    re.sub(r"\W", "_", n.lower().replace("%", "percent_")): n
+    for n in SYSSTAT
+    if "_" in n or "/" in n or "%" in n
+}
+_JSON_DEVICES = ("disk_device", "disk-device", "device")
 
 
 def _kind(source: Source) -> Literal["binary", "text", "csv", "pairs", "json"] | None:
@@ -377,39 +383,58 @@ def _members(key: str, value: Any) -> Iterator[tuple[str, Any]]:
             yield from _members(name, item)
 
 
-def _take_json(source: Source, reader: reports.ReportReader) -> bool:
-    """Take `sadf -j`: a report's time stands before its values."""
-    stamp: str | None = None
-    length_s = np.nan
+def take_json(source: Source, reader: reports.ReportReader) -> bool:
+    """Take what iostat and sadf write, and what jc makes of iostat's text.
+
+    A report's time stands before its values; jc's begin with the processors'.
+    """
+    stamp, length_s, before = "", np.nan, ""
     for key, value in json_parts(source):
-        if key == "timestamp":
+        if key == "date" and isinstance(value, str):
+            reader.begin_call(timestamps.plain_stamp(value))
+        elif key == "timestamp":
             stamp, length_s = _json_time(value)
-        if not isinstance(value, dict):
-            continue
-        restart, _ = _json_time(value.get("boot"))
-        if restart is not None:
+            if stamp and not reader.by_time:
+                reader.stamp(stamp)
+        elif key == "disk" and not reader.by_time:
+            reader.header(("disk",))
+        elif before == "statistics" and value == "":
+            reader.call.skipped_boot = True  # with -y a blank line stands for the first report
+        before = key
+        if isinstance(value, dict) and (restart := _json_time(value.get("boot"))[0]):
             reader.restarts[restart] = None
-        if stamp is None:
-            continue
-        device, idle = value.get("disk-device"), numbers.number_of(value.get("idle"))
-        degrees, item = numbers.number_of(value.get("degC")), value.get("number")
-        if isinstance(device, str) and device:
-            reader.at(stamp, length_s)
-            _take_values(reader, device, value)
-        elif key == "io":
-            both = [numbers.at(value, part) or {} for part in ("io-reads", "io-writes")]
-            flat = {name: number for part in both if isinstance(part, dict)
-                    for name, number in part.items()}  # fmt: skip
-            reader.at(stamp, length_s)
-            _take_values(reader, _ALL, flat)
-        elif value.get("cpu") in ("all", "-1") and idle == idle:
-            reader.at(stamp, length_s)
-            others = [numbers.number_of(value.get(name)) for name in ("iowait", "steal")]
-            reader.cpu(100.0 - idle - np.nansum(others), stolen_pct=others[1])
-        elif degrees == degrees and isinstance(item, (int, str)):
-            reader.at(stamp, length_s)
-            _take_degrees(reader, str(item)[:20], str(value.get("device"))[:100], degrees)
+        if isinstance(value, dict) and (stamp or not reader.by_time):
+            _take_object(reader, key, value, stamp, length_s)
     return False
+
+
+def _take_object(
+    reader: reports.ReportReader, key: str, value: dict[str, Any], stamp: str, length_s: float
+) -> None:
+    """Take a device's values, or what the host's are."""
+    given, device = value, next((value[name] for name in _JSON_DEVICES if name in value), None)
+    if key == "io":  # of all devices together
+        parts = (numbers.at(value, part) for part in ("io-reads", "io-writes"))
+        given = {n: v for part in parts if isinstance(part, dict) for n, v in part.items()}
+        device = _ALL
+    idle, *others = (
+        numbers.number_of(value.get(name, value.get(f"percent_{name}")))
+        for name in ("idle", "iowait", "steal")
+    )
+    is_cpu = key == "avg-cpu" or value.get("type") == "cpu" or value.get("cpu") in ("all", "-1")
+    degrees, item = numbers.number_of(value.get("degC")), value.get("number")
+    is_device = isinstance(device, str) and (device or key == "io") and degrees != degrees
+    is_warmth = degrees == degrees and isinstance(item, (int, str))
+    if reader.by_time and (is_device or is_warmth or (is_cpu and idle == idle)):
+        reader.at(stamp, length_s)
+    elif value.get("type") == "cpu":
+        reader.begin_report()
+    if is_device:
+        _take_values(reader, str(device), given)
+    elif is_cpu and idle == idle:
+        reader.cpu(100.0 - idle - np.nansum(others), stolen_pct=others[1])
+    elif is_warmth and reader.by_time:
+        _take_degrees(reader, str(item)[:20], str(device)[:100], degrees)
 
 
 def _take_values(reader: reports.ReportReader, device: str, given: dict[str, Any]) -> None:
@@ -417,17 +442,25 @@ def _take_values(reader: reports.ReportReader, device: str, given: dict[str, Any
     keys = dict.fromkeys(key for key in ("rkB", "wkB", *given) if key in given)
     values = {_JSON_NAMES.get(key, key): given[key] for key in keys}
     found = json_values(values)
-    if found:
+    if not found and reader.by_time:
+        return
+    if reader.by_time:
         reader.header(list(values))
-        reader.row(device, found)
+    else:
+        reader.devices.headers.update(dict.fromkeys(name for name in values if "/s" in name))
+    reader.row(device, found)
+    for name in filter(reports.TOTALS.fullmatch, values):
+        reader.length(numbers.number_of(values[name]), numbers.number_of(values.get(f"{name}/s")))
 
 
-def _json_time(value: Any) -> tuple[str | None, float]:
+def _json_time(value: Any) -> tuple[str, float]:
+    if isinstance(value, str):
+        return timestamps.plain_stamp(value), np.nan
     date, time = numbers.at(value, "date"), numbers.at(value, "time")
     if not isinstance(date, str) or not isinstance(time, str):
-        return None, np.nan
+        return "", np.nan
     zone = " UTC" if value.get("utc") == 1 else ""
     return timestamps.plain_stamp(f"{date} {time}{zone}"), numbers.number_of(value.get("interval"))
 
 
-_TAKE = {"text": _take_text, "csv": _take_csv, "pairs": _take_pairs, "json": _take_json}
+_TAKE = {"text": _take_text, "csv": _take_csv, "pairs": _take_pairs, "json": take_json}

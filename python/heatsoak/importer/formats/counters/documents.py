@@ -24,9 +24,11 @@ from heatsoak.importer.readings import (
 _ATTRIBUTE = re.compile(
     r"\s{0,4}(\d{1,3}) ([A-Za-z][\w./+-]{2,40})\s+(0x[0-9a-f]{4}|[A-Z-]{6,7})\s"
 )
+#: The lowest and the highest so far, behind the temperature of attribute 194.
+EXTREMES = re.compile(r"\((?:Lifetime )?Min/Max (-?\d{1,3}/\d{1,3})\b")
 #: Of device statistics (ATA log 04h), and what a SCSI drive has processed.
 _STATISTIC = re.compile(
-    r"\s*(?:0x01|1)\s+0x0[0-9a-f]{2}\s+\d\s+(\d{1,20})[\s~].*?([A-Z][a-z]+ [\w ]{4,60}?)\s*$"
+    r"\s*(?:0x0)?\d\s+0x0[0-9a-f]{2}\s+\d\s+(\d{1,20})[\s~].*?([A-Z][a-z]+ [\w -]{4,60}?)\s*$"
 )
 _PROCESSED = re.compile(r"(read|write):\s+(?:\d+\s+){5}(\d{1,15}[.,]\d{3})\s")
 _HISTORY_ROW = re.compile(
@@ -52,6 +54,8 @@ class Tables:
         #: Whether the reading has counters of device statistics, which are better than attributes.
         self._is_precise = False
         self.history = TemperatureHistory()
+        #: Events of heat in a drive's own log of events.
+        self.excursions = 0
 
     def begin(self, device: str = "") -> None:
         """Start a reading with the tool's own first words."""
@@ -64,7 +68,7 @@ class Tables:
         if (attribute := _ATTRIBUTE.match(line)) is not None:
             raw = line.split()[9 if attribute[3].startswith("0x") else 7 :]
             if raw:
-                self._attribute(int(attribute[1]), attribute[2], " ".join(raw))
+                self.attribute(int(attribute[1]), attribute[2], " ".join(raw))
         elif (row := _HISTORY_ROW.match(line)) is not None:
             self.history.begin = self.history.begin or row[2]
             self.history.add(float(row[3]) if row[3] != "?" else math.nan)
@@ -87,7 +91,7 @@ class Tables:
         for row in _rows(numbers.at(value, "ata_smart_attributes/table")):
             raw, number, name = numbers.at(row, "raw/string"), row.get("id"), row.get("name")
             if isinstance(raw, str) and isinstance(number, int) and isinstance(name, str):
-                self._attribute(number, name[:80], raw[:80])
+                self.attribute(number, name[:80], raw[:80])
         history = numbers.at(value, "ata_sct_temperature_history")
         if isinstance(table := numbers.at(history, "table"), list):
             self.history = TemperatureHistory.every(
@@ -98,15 +102,16 @@ class Tables:
             self.history.end_unix_s = unix_s
 
     def _statistic(self, name: str, value: float | None) -> None:
-        if (field := FIELDS.get(plain(name))) is None or field.kind not in ("sectors", "count"):
+        if (field := FIELDS.get(plain(name))) is None:
             return
-        if not self._is_precise:
+        if field.kind in ("sectors", "count") and not self._is_precise:
             self._is_precise = True
             for counted in COUNTED:
                 self._readings.current.values.pop(counted, None)
         self._readings.take(plain(name), value, starts=False)
 
-    def _attribute(self, number: int, name: str, raw: str) -> None:
+    def attribute(self, number: int, name: str, raw: str) -> None:
+        """Take an attribute of an ATA drive: its number, name, and raw value."""
         readings = self._readings
         if number in self._numbers:
             readings.begin(readings.current.device)
@@ -121,9 +126,13 @@ class Tables:
                 readings.value("temp_c.airflow", readings.current.values.pop("temp_c.drive"))
             if number == 194 or not has_other:
                 readings.value("temp_c.drive", value, starts=not self.has_headers)
+            if number == 194 and (extremes := EXTREMES.search(raw)):
+                readings.take("lifetime min/max temperature", extremes[1])
         elif "thermal_throttl" in lower:
-            if not readings.throttled(raw) and lower.endswith("cnt"):
+            if lower.endswith("cnt") and raw.isdigit():
                 readings.value("throttle_count.drive", value, starts=False)
+            else:
+                readings.throttled(raw)
         elif number == 9 and "hour" in lower:
             readings.value("power_on_h", value, starts=False)
         elif value is not None and not self._is_precise:
@@ -176,6 +185,9 @@ NVME = (
     "thm_temp1_trans_count",
 )
 CONVERTED = "temperatures in kelvin were converted to Celsius by subtracting 273"
+_NO_TRANSITIONS = (
+    "how often it throttled is not in smartctl's JSON: 'nvme smart-log' or 'smartctl -a' has it"
+)
 _NVME = re.compile(r"(/dev/)?nvme\d{1,4}(n\d{1,4})?")
 
 
@@ -238,13 +250,15 @@ def _take_reading(readings: Readings, fields: Mapping[str, Any], stamp: str, dev
 
 
 def _is_health(fields: Mapping[str, Any]) -> bool:
-    """Whether an object is a health log: it has a temperature, and more."""
-    others = {"critical warning", "avail spare"} & fields.keys()
+    """Whether an object is a health log: it has a temperature and more, or a maker's own count."""
+    known = fields.keys() & FIELDS.keys()
+    others = {"critical warning", "avail spare"} & known
     is_counted = any(
-        FIELDS[key].tells_heat_or_load and not key.startswith("temperature")
-        for key in fields.keys() & FIELDS.keys()
+        FIELDS[key].tells_heat_or_load and not key.startswith("temperature") for key in known
     )
-    return isinstance(fields.get("temperature"), int | float | str) and bool(others or is_counted)
+    if isinstance(fields.get("temperature"), int | float | str) and (others or is_counted):
+        return True
+    return any(FIELDS[key].is_own_count for key in known)
 
 
 def _named_device(value: Mapping[Any, Any]) -> str:
@@ -286,6 +300,8 @@ def _take_smartctl(
     if isinstance(health, dict):
         for key, each in health.items():
             readings.take(plain(key), each, starts=False)
+        if not any("transition" in key for key in health):
+            readings.source.note(_NO_TRANSITIONS)
         sensors = health.get("temperature_sensors")
         for index, celsius in enumerate(sensors[:8] if isinstance(sensors, list) else [], 1):
             readings.take(f"temperature sensor {index}", celsius, starts=False)

@@ -264,7 +264,10 @@ def _rate(part: LogRun, ddir: int, edges: Array) -> Array:
 
 
 def _steps(part: LogRun, ddir: int, column: str, *, is_rate: bool) -> tuple[Array, Array, Array]:
-    """Return where windows begin and end, and their values; a rate is 0 in those without a row."""
+    """Return where windows begin and end, and their values; a rate is 0 in those without a row.
+
+    Where these stand all over a log, as of a load that pauses, rates are means over them too.
+    """
     table = part.tables[ddir]
     end_ms, value = table["end_ms"], table[column]
     before_ms = np.concatenate([[part.first_ms], end_ms[:-1]])
@@ -275,6 +278,8 @@ def _steps(part: LogRun, ddir: int, column: str, *, is_rate: bool) -> tuple[Arra
     begin_ms = np.where(late, end_ms - window_ms, before_ms)
     if not is_rate:
         return begin_ms, end_ms, value
+    if part.has_many_holes:
+        return before_ms, end_ms, value * np.where(late, window_ms / (end_ms - before_ms), 1.0)
     at = np.flatnonzero(late)
     return (
         np.insert(begin_ms, at, before_ms[late]),

@@ -1,4 +1,4 @@
-"""fio's JSON (``--output-format=json`` or ``json+``) and its terse output (``--minimal``).
+"""fio's JSON (``--output-format=json`` or ``json+``) its terse output (``--minimal``) and its text.
 
 Counters in them are cumulative since fio started. With ``--status-interval`` two consecutive
 documents, or the terse lines of two, tell what was done between them; the last one alone has only
@@ -285,10 +285,8 @@ def _read_json(source: Source, _: Options) -> list[Log]:
     if logs := _logs(source, runs):
         return results.numbered(logs)
     if not runs and _TEXT.search("\n".join(source.head_lines)) is not None:
-        raise source.error(
-            "is fio's text, which has means only: '--output-format=json --status-interval=1', "
-            "or '--write_bw_log=NAME', writes what can be imported"
-        )
+        jobs = [job for job in _jobs_of_text(source) if job[0].runtime_ms]
+        return _read_statuses(source, jobs, "text")
     raise source.error("its jobs have done no I/O" if runs else "holds no results of fio")
 
 
@@ -335,7 +333,14 @@ _MAX_TOTAL = float(1 << 43)
 def _read_terse(source: Source, _: Options) -> list[Log]:
     lines = (line for _, line in source.lines() if _TERSE.match(line))
     jobs = [job for line in lines if (job := _job_of(line)) is not None]
-    # a status has the lines up to the first job's next one
+    return _read_statuses(source, jobs, "terse output")
+
+
+def _read_statuses(
+    source: Source, jobs: Sequence[tuple[counters.Job, str]], what: str
+) -> list[Log]:
+    """Return the logs of jobs' totals so far, status by status, each with fio's version."""
+    # a status has the jobs up to the first one's next
     size = next(
         (
             at
@@ -347,9 +352,8 @@ def _read_terse(source: Source, _: Options) -> list[Log]:
     )
     if len(jobs) < _MIN_STATUSES * size:
         raise source.error(
-            "is fio's terse output, which has totals only: use "
-            "'--output-format=json --status-interval=1', or '--write_bw_log=NAME "
-            "--log_avg_msec=1000'"
+            f"is fio's {what}, which has totals only: '--status-interval=1' prints these each "
+            "second, and '--write_bw_log=NAME --log_avg_msec=1000' writes a log"
         )
     statuses = [jobs[first : first + size] for first in range(0, len(jobs) - size + 1, size)]
     runs = _runs(
@@ -359,6 +363,58 @@ def _read_terse(source: Source, _: Options) -> list[Log]:
     if logs := _logs(source, runs):
         return logs
     raise source.error("its jobs have done no I/O")
+
+
+_VERSION = re.compile(r"fio-\d\S{0,20}$")
+_JOB = re.compile(r"(\S.{0,200}): \(groupid=(\d{1,9}), jobs=\d{1,9}\): err=")
+#: Of a direction, since version 3 and before; then its latencies.
+_DONE = re.compile(
+    r"\s+(?P<way>read|write)\s*: (?:"
+    r"IOPS=(?P<iops>[\d.]+)(?P<k>[kM]?), BW=\S+ \((?P<bw>[\d.]+)(?P<u>[kMG]?)B/s\).*?/"
+    r"|io=\S+, bw=(?P<bw2>[\d.]+)(?P<u2>[KMG]?)B/s, iops=(?P<iops2>\d+), runt=\s*)"
+    r"(?P<ms>\d{1,12})\s?msec"
+)
+_TAKEN = re.compile(r"\s+(?P<kind>c?lat) \((?P<unit>[num]sec)\)\s*: .*avg=\s*(?P<mean>[\d.]+)")
+_IN_US = {"nsec": 1e-3, "usec": 1.0, "msec": 1e3}
+
+
+def _jobs_of_text(source: Source) -> Iterator[tuple[counters.Job, str]]:
+    """Yield the jobs in fio's text with its version: what they did in all by each status.
+
+    Rates have more digits than totals, so these are made of them.
+    """
+    version, job, way = "", dict[str, Any](), ""
+    for _, line in source.lines():
+        if (found := _VERSION.match(line)) is not None:
+            version = found[0]
+        elif (found := _JOB.match(line)) is not None:
+            if job:
+                yield counters.Job.of(job, version), version
+            job, way = {"jobname": found[1], "groupid": int(found[2])}, ""
+        elif job and (found := _DONE.match(line)) is not None:
+            way, runtime_ms = found["way"], int(found["ms"])
+            base, power = (1000.0, found["u"]) if found["bw"] else (1024.0, found["u2"])
+            bw = numbers.scaled(found["bw"] or found["bw2"]) * numbers.multiple(power, base)
+            iops = numbers.scaled(found["iops"] or found["iops2"])
+            job[way] = _done(bw, iops * numbers.multiple(found["k"] or "", 1000.0), runtime_ms)
+        elif way and (found := _TAKEN.match(line)) is not None:
+            job[way]["lat"]["mean"] = numbers.scaled(found["mean"], _IN_US[found["unit"]])
+    if job:
+        yield counters.Job.of(job, version), version
+
+
+def _done(bytes_s: float, iops: float, runtime_ms: int, lat_us: float = 0.0) -> dict[str, Any]:
+    """Return what fio's JSON says of a direction."""
+    size, ios = int(bytes_s * runtime_ms / 1000), round(iops * runtime_ms / 1000)
+    return {
+        "io_bytes": size,
+        "io_kbytes": size // 1024,
+        "bw": bytes_s / 1024,
+        "iops": iops,
+        "total_ios": ios,
+        "runtime": runtime_ms,
+        "lat": {"N": ios, "mean": lat_us},
+    }
 
 
 def _job_of(line: str) -> tuple[counters.Job, str] | None:
@@ -375,16 +431,8 @@ def _job_of(line: str) -> tuple[counters.Job, str] | None:
         if not all(0 <= value < _MAX_TOTAL for value in values):
             return None
         kib, kib_s, iops, runtime_ms, lat_us = values
-        ios = round(iops * runtime_ms / 1000)
-        job[name] = {
-            "io_bytes": int(kib) * 1024,
-            "io_kbytes": int(kib),
-            "bw": kib_s,
-            "iops": iops,
-            "total_ios": ios,
-            "runtime": int(runtime_ms),
-            "lat": {"N": ios, "mean": lat_us},
-        }
+        total = {"io_bytes": int(kib) * 1024, "io_kbytes": int(kib)}
+        job[name] = _done(kib_s * 1024, iops, int(runtime_ms), lat_us) | total
     return counters.Job.of(job, version), version
 
 

@@ -42,6 +42,10 @@ _SAID_TWICE = re.compile(
 _EPOCH_MS = 1e12
 #: fio 1 and 2 logged bandwidth in windows of half a second even where it logged each I/O.
 _MIN_WINDOW_MS = 200.0
+#: So many windows may lie between usual rows, each as long within this share.
+_MOST_MISSING, _SAME_SHARE = 4, 0.05
+#: Fewer rows may keep to a clock by chance.
+_LEAST_CLOCKED = 50
 #: What a tenth of a second of a log takes in memory.
 _BIN_BYTES = 100
 #: I/Os that a load can have in flight on average: outside, a unit or a value was misread.
@@ -193,9 +197,21 @@ def _tables(bins: dict[str, Any]) -> dict[int, fio.DirectionRows]:
 
 
 def _usual(tables: dict[int, fio.DirectionRows]) -> float:
-    """Return the usual time between the rows of a direction, in ms; 0 for single rows."""
+    """Return how long a window is, in ms: the usual time between rows, or a part of it.
+
+    It is a part where many windows have no row: then others are shorter, or the first ends before
+    a usual one could. 0 for single rows.
+    """
     between = np.concatenate([np.diff(table["last_ms"]) for table in tables.values()])
-    return float(np.percentile(between, 50, method="lower")) if len(between) else 0.0
+    if not len(between):
+        return 0.0
+    least, usual = np.percentile(between, [10, 50], method="lower").tolist()
+    first = min(float(table["last_ms"][0]) for table in tables.values())
+    for window in (least, first):
+        parts = round(usual / window) if window > 0 else 0
+        if 1 < parts <= _MOST_MISSING and abs(usual / window - parts) < _SAME_SHARE * parts:
+            return float(usual / parts)
+    return float(usual)
 
 
 def _part(
@@ -233,7 +249,16 @@ class _Facts:
         steady = np.abs(spaces - self.space_ms) <= 0.02 * self.space_ms
         self.steady = bool(len(spaces) and steady.mean() > 0.8)
         self.single = bool((both["count"] == 1).mean() > 0.8)
+        #: Whether rows keep to a clock all along, as I/Os between pauses do not.
+        ends = [table["last_ms"] for table in tables.values()]
+        off_ms = [np.ptp(each - self.space_ms * np.arange(len(each))) for each in ends]
+        self.is_clocked = self.rows > _LEAST_CLOCKED and max(off_ms) < 0.2 * self.space_ms
         self.bs = self.bytes / self.rows
+
+    @property
+    def is_rare(self) -> bool:
+        """Whether single I/Os of these rates would leave the drive idle nearly all the time."""
+        return self.rows / self.span_s * self.bs < MIN_IN_FLIGHT * self.mean * 1024
 
     def kind_of(self, quantity: fio.Quantity) -> fio.LogKind:
         """Tell windows from single I/Os: only these have a block size, since fio 2.2."""
@@ -241,6 +266,8 @@ class _Facts:
             return "io" if self.columns <= 3 and self.rows > 1 and self.all_ones else "window"
         if quantity == "iops":
             return "io" if self.all_ones else "window"
+        if quantity == "bw" and self.single and self.is_clocked and self.is_rare:
+            return "window"
         if not self.single or self.space_ms < _MIN_WINDOW_MS:
             return "io"
         if quantity == "bw":
