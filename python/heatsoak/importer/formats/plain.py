@@ -46,7 +46,9 @@ def _has_rows(source: Source, layout: Layout) -> bool:
     """Whether most lines have as many cells: prose and listings have some by chance."""
     below = [line for line in source.head_lines[layout.first - 1 :] if line.strip()]
     alike = [line for line in below if len(split(line, layout.delimiter)) == layout.width]
-    return 2 * len(alike) >= len(below)
+    told = [cell for row in layout.rows for cell in row if cell.strip()]
+    are_values = 2 * sum(map(cells.is_value, told)) > len(told)
+    return 2 * len(alike) >= len(below) and (are_values or bool(layout.header))
 
 
 def _read(source: Source, options: Options) -> list[Log]:
@@ -82,10 +84,7 @@ def read_table(
     """
     layout = replace(layout, header=headers_of(layout))
     if not layout.header and not options.mapping:
-        raise source.error(
-            f"has no header: name its columns by number, as in {plain_columns.example_of(layout)}",
-            layout.line,
-        )
+        raise plain_columns.no_header(source, layout)
     return read_columns(
         plain_columns.Columns(source, layout, options, is_crowded=is_crowded), format_name
     )

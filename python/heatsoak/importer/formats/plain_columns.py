@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
-
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.importer import tables
 from heatsoak.importer.log import Options
@@ -20,18 +18,22 @@ from heatsoak.importer.tables.headers import Meaning, meaning
 from heatsoak.importer.tables.layout import Layout
 from heatsoak.importer.tables.rows import Section, Wanted
 from heatsoak.importer.timestamps import read_times
-from heatsoak.words import counted, listed, said
+from heatsoak.words import counted, listed, said, shortened
 
 #: The most labels that a run gets.
 _MAX_LABELS = 12
 #: The most columns that a remark names, and an error.
-_MAX_SHOWN, _MAX_NAMED = 8, 12
+_MAX_SHOWN, _MAX_NAMED = 8, 8
+#: How much of a name is shown.
+_MAX_SHOWN_NAME = 30
 #: The longest label, in characters.
 _MAX_LABEL = 100
 #: A mapping states no longer interval: it names a column.
 _MAX_INTERVAL_S = 1e6
 #: Bytes or I/Os, as tools differ.
 _EITHER = ("reads", "writes")
+#: Of so many rows, times change.
+_MANY = 10
 #: Runs and steps have at least this many rows on average; what changes more often counts rows.
 MIN_ROWS_EACH = 2
 
@@ -136,12 +138,27 @@ class Columns:
             self.source.note(f"left out, since their cells are not numbers: {shown}")
         if any(derived.DISK_INSTANCE.match(c.device) and c.device[0].isdigit() for c in columns):
             columns = [c for c in columns if not derived.VOLUME.match(c.device)]  # a part of a disk
+        columns = self._in_units_of_tools(columns, header)
         columns = self._in_bytes(columns, header)
         columns = self._without_doubles(self._clocked(columns + self._totals(columns, header)))
         columns += self._electric(columns, header, units)
         columns += self._counting(columns, header)
         columns += self._bare_temperatures(columns, header)
         self._complain(columns, header)
+        return columns
+
+    def _in_units_of_tools(
+        self, columns: list[ReadColumn], header: tuple[str, ...]
+    ) -> list[ReadColumn]:
+        """Rates of tools to which a kilo is 1024."""
+        for tool in tables.TABLES["tools"]:
+            if not set(tool["headers"]) <= set(header):
+                continue
+            self.source.note(f"{tool['name']}: {tool['note']}")
+            return [
+                replace(c, meaning=derived.in_binary(c.meaning)) if c.meaning.is_rate else c
+                for c in columns
+            ]
         return columns
 
     def _totals(self, columns: list[ReadColumn], header: tuple[str, ...]) -> list[ReadColumn]:
@@ -248,6 +265,10 @@ class Columns:
     def _clocked(self, columns: list[ReadColumn]) -> list[ReadColumn]:
         """Of two columns of times, the one with dates says when the other began."""
         times = [c for c in columns if c.meaning.column == "time"]
+        still = [c for c in times if len(set(self.layout.cells(c.index)[:_MANY])) == 1]
+        if 0 < len(still) < len(times) and len(self.layout.rows) > 1:
+            columns = [c for c in columns if c not in still]
+            times = [c for c in times if c not in still]
         if len(times) < 2 or any(c.meaning.column == "date" for c in columns):
             return columns
         for column in times:
@@ -277,7 +298,7 @@ class Columns:
                 continue
             first, second = (column, other) if self._is_rather(column, other) else (other, column)
             kept[key] = first
-            if not first.meaning.is_role:
+            if not (first.meaning.is_role or _is_now(first.header) > _is_now(second.header)):
                 self.source.remark(
                     f"'{first.header}' is taken as {first.meaning.column}, "
                     f"not '{second.header}', which could be it too",
@@ -342,34 +363,33 @@ class Columns:
     def _complain(self, columns: list[ReadColumn], header: tuple[str, ...]) -> None:
         found = {column.meaning.column for column in columns}
         taken = {column.index for column in columns}
-        shown = _shown(header) or "no header"
         layout = replace(self.layout, header=header)
-        if not _has_time(found) and is_of_results(layout, columns):
-            raise self.source.error(
-                "has the result of another test in each row, and no course in time: 'iostat -xty "
-                "1' beside a test, or its own log of rates, has one",
-                layout.line,
-            )
-        if not _has_time(found) and self.interval_s is None:
-            raise self.source.error(
-                f"has no column of times among {shown}: name it, as in "
-                f"{example_of(layout, found, taken)}, "
-                "or state the rows' interval with --map interval_s=SECONDS",
-                layout.line,
-            )
         measured = [
             c for c in columns
             if c.meaning.is_rate or c.meaning.column.startswith("temp_c.") or c.meaning.state
             or "lat" in c.meaning.column or _is_metered(c.meaning)
         ]  # fmt: skip
+        if measured and not _has_time(found) and is_of_results(layout, columns):
+            raise self.source.error(
+                "has the result of another test in each row, and no course in time: 'iostat -xty "
+                "1' beside a test, or its own log of rates, has one",
+                layout.line,
+            )
         if not measured:
-            what = "has no column of throughput, temperature or power among"
-            advice = f"name one, as in {example_of(layout, found, taken)}"
-            if header[0].startswith("(PDH-CSV"):
+            time = "" if _has_time(found) or self.interval_s else "--map time=? "
+            advice = f"if one is a drive's, name it: {time}{_NAME_IT}"
+            if header[:1] and header[0].startswith("(PDH-CSV"):
                 advice = r"record \PhysicalDisk(*)\Disk Write Bytes/sec and Disk Read Bytes/sec too"
-            elif not any(_is_free(layout, i) for i in range(len(header)) if i not in taken):
+            elif not any(_is_free(layout, c) for c in range(layout.width) if c not in taken):
                 advice = "a log of the drive has one in MB/s, IOPS or degrees"
-            raise self.source.error(f"{what} {shown}: {advice}", layout.line)
+            what = "no column of throughput, temperature or power"
+            raise self.source.error(f"has {what} among {_shown(layout)}: {advice}", layout.line)
+        if not _has_time(found) and self.interval_s is None:
+            raise self.source.error(
+                f"has no column of times among {_shown(layout)}: name it, --map time=?, or say how "
+                "far apart its rows are, --map interval_s=SECONDS",
+                layout.line,
+            )
         self._doubt_half(columns, layout)
 
     def _doubt_half(self, columns: list[ReadColumn], layout: Layout) -> None:
@@ -382,10 +402,11 @@ class Columns:
         taken = {column.index for column in columns}
         free = [i for i in range(len(layout.header)) if i not in taken and _is_free(layout, i)]
         for index in free:
-            name, is_rate = layout.header[index], _suits("write_mb_s", layout, index)
-            if is_rate or any(what.is_total for what in moving):
-                advice = f" (--map '{other}_{_unit_of(layout, index)}={name}')" if is_rate else ""
-                text = f"its {way}s are told, and '{name}' may be its {other}s{advice}"
+            name = layout.header[index]
+            if any(what.is_total for what in moving) or _may_be_rate(layout, index):
+                text = (
+                    f"its {way}s are told, and '{name}' may be its {other}s (--map {other}_mb_s=?)"
+                )
                 self.source.remark(text, ("rate",))
 
     def _bare_temperatures(
@@ -395,14 +416,19 @@ class Columns:
 
         Taken where their values may be temperatures.
         """
-        if self.is_crowded or any(not c.meaning.is_role for c in columns):
+        others = [c.meaning for c in columns if not c.meaning.is_role]
+        are_bare = all(what.column.startswith("temp_c.") and not what.has_unit for what in others)
+        if self.is_crowded or not are_bare:
             return []
+        taken = {column.index for column in columns if not column.meaning.is_role}
         bare = []
         for index, name in enumerate(header):
             is_bare = name and len(name) < 40 and not _HAS_A_UNIT.search(name)
-            found = meaning(f"{name} temp") if is_bare else None
+            found = meaning(f"{name} temp") if is_bare and index not in taken else None
             cells = self.layout.cells(index)
-            if found is None or not (tables.names_drive(name) or _is_known(found, name)):
+            is_part = not tables.TOKENS["drive_parts"].isdisjoint(tables.tokens_of(name))
+            is_named = is_part or tables.names_drive(name)
+            if found is None or not (is_named or _is_known(found, name)):
                 continue
             if not tables.TOKENS["not_warm"].isdisjoint(tables.tokens_of(name)):
                 continue
@@ -448,10 +474,19 @@ def _may_be(what: Meaning, layout: Layout, index: int) -> bool:
     return not told or any(is_value(cell) or state_of(cell) is not None for cell in told)
 
 
+def _is_now(header: str) -> bool:
+    """Whether a header says that it is of now, not a mean of all since the start."""
+    return not tables.TOKENS["now"].isdisjoint(tables.tokens_of(header))
+
+
 def _unit_in_cells(layout: Layout, index: int) -> str:
+    """A unit that stands behind the numbers; a prefix alone is one of temperatures."""
+    name = layout.header[index] if index < len(layout.header) else ""
     for cell in layout.cells(index)[:3]:
         match = re.match(r"^[-+\d.,]+\s*([^\d\s.,:/+-][^\d:]{0,12})$", cell)
-        if match is not None and tables.unit_of(match.group(1)) is not None:
+        if match is None or tables.unit_of(match.group(1)) is None:
+            continue
+        if match.group(1) != "K" or tables.has_any(tables.tokens_of(name), "temp"):
             return match.group(1)
     return ""
 
@@ -527,40 +562,41 @@ def _place_of(
         raise source.error(
             f"has no column {plain} for '{key}' in --map: it has {width}", layout.line
         )
-    shown = _shown(header) or f"{width} columns without names"
     raise source.error(
-        f"has no column '{plain}' for '{key}' in --map{suggestion(plain, header)}: it has {shown}",
+        f"has no column '{plain}' for '{key}' in --map{suggestion(plain, header)}: it has "
+        f"{_shown(replace(layout, header=header))}",
         layout.line,
     )
 
 
-def _shown(header: Sequence[str]) -> str:
-    """The names of a table's columns, as far as there is room for them."""
-    return listed([said(name.replace("\x1f", " ")) for name in header if name], _MAX_NAMED)
+#: How a column is named; which of them, only the user can tell.
+_NAME_IT = "--map write_mb_s=? (or read_mb_s, iops, temp_c)"
 
 
-def example_of(layout: Layout, found: Container[str] = (), taken: Container[int] = ()) -> str:
-    """Return a mapping of what is not `found` yet of a table, of its own columns but the `taken`.
+def _shown(layout: Layout) -> str:
+    """The names of a table's columns, as far as there is room for them, and its first row."""
+    names, cells = (
+        [
+            shortened(said(text.replace("\x1f", " ")), _MAX_SHOWN_NAME)
+            for text in texts
+            if text.strip()
+        ]
+        for texts in (layout.header, layout.rows[0][:_MAX_NAMED] if layout.rows else ())
+    )
+    shown = listed(names, _MAX_NAMED) or counted(
+        layout.width, "column without a name", "columns without names"
+    )
+    first = ", ".join(cells)
+    return f"{shown} (first row: {first})" if first else shown
 
-    Of columns whose names and values permit it, where there are about as many as are wanted: of
-    more it would be a guess.
-    """
-    header = layout.header or [""] * layout.width
-    free = [index for index in range(len(header)) if index not in taken and _is_free(layout, index)]
-    wanted = ["time", "write_mb_s", "temp_c"]
-    if _has_time(found):
-        wanted.remove("time")
-    pairs = []
-    for key in wanted if len(free) <= len(wanted) + 1 else ():
-        suited = [index for index in free if _suits(key, layout, index)]
-        if suited:
-            free.remove(suited[0])
-            if key == "write_mb_s":
-                key = f"write_{_unit_of(layout, suited[0])}"
-            pairs.append(f"{key}={header[suited[0]] or suited[0] + 1}")
-    if not pairs or (pairs[0].split("=")[0] != "time" and not _has_time(found)):
-        return f"--map {wanted[0]}={'COLUMN' if layout.header else 'NUMBER'}"
-    return f"--map '{','.join(pairs)}'" if layout.header else f"--map {' --map '.join(pairs)}"
+
+def no_header(source: Source, layout: Layout) -> UsageError:
+    """Return the error for a table whose columns no header and no mapping names."""
+    return source.error(
+        f"has no header above {_shown(layout)}: name its columns by number, --map time=? "
+        f"{_NAME_IT}",
+        layout.line,
+    )
 
 
 def _has_time(found: Container[str]) -> bool:
@@ -585,24 +621,14 @@ def _is_free(layout: Layout, index: int) -> bool:
 _OTHERS = ("cpu", "gpu", "not_power", "not_load", "not_moved")
 
 
-def _suits(key: str, layout: Layout, index: int) -> bool:
-    """Whether a column's values may be times, a throughput or a drive's temperature."""
+def _may_be_rate(layout: Layout, index: int) -> bool:
+    """Whether a column's values may be a throughput: numbers of one sign that do not only rise."""
     cells = [cell for cell in layout.cells(index) if cell]
     numbers = [float(cell) for cell in cells if _PLAIN.fullmatch(cell)]
-    grows = all(b > a for a, b in pairwise(numbers))
-    if key == "time":
-        return all(map(is_timed, cells)) and (len(numbers) < len(cells) or grows)
-    if len(numbers) < len(cells):
-        return False
-    if key == "temp_c":
-        return all(map(derived.is_warmth, cells))
-    has_one_sign = min(numbers) >= 0 or max(numbers) <= 0
-    return any(numbers) and has_one_sign and not (grows and len(numbers) > MIN_ROWS_EACH)
-
-
-def _unit_of(layout: Layout, index: int) -> str:
-    """The unit in which a column's numbers may be a drive's rate, as a mapping writes it."""
-    return derived.unit_key(np.array([float(cell) for cell in layout.cells(index) if cell]))
+    rises = len(numbers) > MIN_ROWS_EACH and all(b > a for a, b in pairwise(numbers))
+    has_one_sign = bool(numbers) and (min(numbers) >= 0 or max(numbers) <= 0)
+    changes = len(set(numbers)) > 1 or len(numbers) < _MANY
+    return len(numbers) == len(cells) and any(numbers) and has_one_sign and changes and not rises
 
 
 _PLAIN = re.compile(r"-?\d+(?:\.\d+)?")

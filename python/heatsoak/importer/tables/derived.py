@@ -129,6 +129,12 @@ def temperature_by_size(what: Meaning, raw: Array, header: str) -> Meaning:
     return what
 
 
+def in_binary(what: Meaning) -> Meaning:
+    """Return a rate of bytes whose unit's kilo is 1024."""
+    power = round(np.log10(what.scale * 1e6) / 3) if what.column.endswith("bw_mb_s") else 0
+    return replace(what, scale=1024.0**power / 1e6, doubt="") if power > 0 else what
+
+
 def unit_by_magnitude(rates: Iterable[Array]) -> tuple[str, float]:
     """What rates without a unit must be in to be a drive's, and how much of a MB/s that is."""
     known = [values[np.isfinite(values) & (values > 0)] for values in rates]
@@ -181,6 +187,12 @@ _OF_DISK = re.compile(
 #: A disk by its number and its letters, or by a letter alone, in any language.
 DISK_INSTANCE = re.compile(r"^\d{1,3}(?: [A-Z]:)*$|^[A-Z]:$")
 VOLUME = re.compile(r"^[A-Z]:$")
+_ESXTOP = {
+    "MBytes Read/sec": "read [MiB/s]", "MBytes Written/sec": "write [MiB/s]",
+    "Reads/sec": "r/s", "Writes/sec": "w/s", "Average Driver MilliSec/Command": "await",
+    "Average Driver MilliSec/Read": "r_await", "Average Driver MilliSec/Write": "w_await",
+}  # fmt: skip
+_DISK_OBJECTS = ("physicaldisk", "logicaldisk")
 _PDH = re.compile(r"^\\\\[^\\]*\\([^\\(]+)(?:\(([^)]*)\))?\\(.+)$")
 
 
@@ -231,9 +243,12 @@ def device_and_name(header: str) -> tuple[str, str]:
         numbered = _DISK.match(header)
         return (numbered.group(1) if numbered is not None else ""), header
     what, instance, counter = match.group(1), match.group(2) or "", match.group(3)
-    if DISK_INSTANCE.match(instance) and (tables.names_drive(what) or "datentr" in what.lower()):
-        return instance, counter
-    if what.lower() in ("physicaldisk", "logicaldisk"):
+    is_disk = what.lower() in _DISK_OBJECTS or tables.names_drive(what) or "datentr" in what.lower()
+    if DISK_INSTANCE.match(instance.upper()) and is_disk:
+        return instance.upper(), counter
+    if what == "Physical Disk SCSI Device":  # esxtop's, whose MB are of 2^20 bytes
+        return instance, _ESXTOP.get(counter, "")
+    if what.lower() in _DISK_OBJECTS:
         return "", counter if what.lower() == "physicaldisk" else ""
     if what.lower().startswith("processor"):
         return "", "CPU usage [%]" if counter == "% Processor Time" and instance in (

@@ -174,8 +174,8 @@ class _Words:
         return Meaning(column, scale, general=more.pop("general", len(self.tokens)), **more)
 
     def in_unit(self, column: str, unit: tables.Unit) -> Meaning:
-        """Return the meaning of values in a unit; of extremes rather another column is meant."""
-        general = len(self.tokens) + 5 * self.has_token("extremes")
+        """Return the meaning of values in a unit; what is now is meant rather than extremes."""
+        general = len(self.tokens) + 5 * self.has_token("extremes") - self.has_token("now")
         return Meaning(
             column,
             unit.scale,
@@ -204,7 +204,8 @@ def _role(words: _Words) -> Meaning | None:
     if role is None:
         return None
     if role == "time" and words.kind == "time":
-        return words.meaning(role, words.scale)
+        # a unit alone may be of a part: ``ns`` beside a clock
+        return words.meaning(role, words.scale, general=len(words.tokens) or 9)
     return words.meaning(role, has_unit=False)
 
 
@@ -227,7 +228,8 @@ def _role_of(tokens: list[str], kind: tables.UnitKind | None) -> tables.ColumnRo
     ]
     found = [tables.TIME_WORDS.get("time" if _TIME_IN.match(word) else word) for word in words]
     if not words:
-        return "time" if "duration" in tokens and (kind == "time" or len(tokens) == 1) else None
+        is_span = "duration" in tokens and (kind == "time" or len(tokens) == 1)
+        return "time" if is_span or tokens == ["clock"] else None
     if None in found:
         return None
     if "uptime" in found:
@@ -416,7 +418,9 @@ def _bare(words: _Words) -> Meaning | None:
             for t in tokens
         )
         if words.is_drive or direction is not None or is_plain:
-            return words.meaning(directed("bw_mb_s", tokens), has_unit=False)
+            # throughput may be of I/Os
+            general = len(tokens) - words.has_token("bytes_each")
+            return words.meaning(directed("bw_mb_s", tokens), has_unit=False, general=general)
     if len(tokens) == 1 and tables.PLACES.get(tokens[0]) in ("ambient", "chamber"):
         return words.meaning(f"temp_c.{tables.PLACES[tokens[0]]}", has_unit=False, general=9)
     if (
