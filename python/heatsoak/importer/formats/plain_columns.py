@@ -193,7 +193,8 @@ class Columns:
         if timed or self.interval_s is not None or is_of_results(layout, columns):
             return []
         for index, name in enumerate(header):
-            if tables.slug(name.replace("#", "").strip()) not in tables.TOKENS["counts"]:
+            counts = tables.slug(name.replace("#", "").strip())
+            if counts and counts not in tables.TOKENS["counts"]:
                 continue
             cells = self.layout.cells(index)
             counts = [int(cell) for cell in cells if cell.isdecimal() and len(cell) < 12]
