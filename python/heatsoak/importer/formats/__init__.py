@@ -136,8 +136,7 @@ def _is_list(lines: list[str]) -> bool:
 
 
 def _is_time(header: str) -> bool:
-    found = meaning(header)
-    return found is not None and found.column in ("time", "date", "uptime")
+    return (found := meaning(header)) is not None and found.is_time
 
 
 def _read(source: Source, _: Options) -> list[Log]:

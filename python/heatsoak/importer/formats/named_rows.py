@@ -19,8 +19,7 @@ from heatsoak.importer.log import Log, Options
 from heatsoak.importer.numbers import at, number_of, size_of
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables import cells, layout
-from heatsoak.importer.tables.derived import total
-from heatsoak.importer.tables.headers import Meaning, meaning
+from heatsoak.importer.tables.headers import TableColumn, column_of, meaning
 from heatsoak.importer.timestamps import read_times
 from heatsoak.recording import grid
 from heatsoak.words import listed
@@ -34,13 +33,9 @@ _SERIES: dict[str, Any] = tables.TABLES["series"]
 _EPOCH = re.compile(r"[1-4]\d{9}(?:\d{3}){0,3}(?:\.\d*)?")
 
 
-def _known(name: str) -> Meaning | None:
-    return meaning(name) or total(name)
-
-
-def _is_measured(what: Meaning | None) -> bool:
+def _is_measured(what: TableColumn | None) -> bool:
     return what is not None and (
-        what.is_rate or what.column.startswith(("temp_c.", "power_w")) or what.state
+        what.is_rate or what.is_temperature or what.is_state or what.quantity == "power_w"
     )
 
 
@@ -216,7 +211,7 @@ def _of_columns(
 
 
 def _role(name: str) -> str:
-    return what.column if (what := meaning(name)) is not None else ""
+    return what.quantity if (what := meaning(name)) is not None else ""
 
 
 def _of_rows(
@@ -233,7 +228,7 @@ def _of_rows(
         if head == time or not any(map(np.isfinite, map(number_of, values))):
             continue
         if head.lower() not in _SERIES["value"]:
-            if _known(head) is not None and _role(head) not in tables.ROLES:
+            if column_of(head) is not None and _role(head) not in tables.ROLES:
                 more = {"device": names[0]} | labels if names else labels
                 yield _Series([head], more, times, values)
         elif names:
@@ -347,7 +342,7 @@ def _keys(source: Source) -> frozenset[str]:
     rows = [_named(line) for line in source.head_lines[:200] if len(line) < 2000]
     keys = [frozenset(row) for row in rows if row]
     alike = next((a for a, b in pairwise(keys) if a == b), frozenset[str]())
-    return alike if any(_is_measured(_known(key)) for key in alike) else frozenset()
+    return alike if any(_is_measured(column_of(key)) for key in alike) else frozenset()
 
 
 # --- Get-Counter's screen: a time, then a counter's path and its value below it ------------------
@@ -429,7 +424,7 @@ def _is_json(source: Source) -> str:
         common = set.intersection(*map(set, rows)) if len(rows) > 1 else set()
         if len(common) < _IN_COMMON * max(map(len, rows), default=0):
             common = set()
-        known = [what for key in common if (what := _known(key)) is not None]
+        known = [what for key in common if (what := column_of(key)) is not None]
         if any(map(_is_measured, known)):
             return "rows"
         documents = [document.value for document in islice(source.documents(), _SHOWN)]
@@ -440,7 +435,7 @@ def _is_json(source: Source) -> str:
     except UsageError:
         return ""
     # rows of times and numbers, whose names a mapping may tell
-    is_timed = any(what.column in ("time", "date") for what in known)
+    is_timed = any(what.quantity in ("time", "date") for what in known)
     numbers = [key for key in common if np.isfinite(number_of(rows[0][key]))]
     return "rows" * (is_timed and len(numbers) > 1)
 
@@ -460,7 +455,7 @@ def _text(source: Source) -> Iterator[dict[str, str]] | None:
     if _is_screen(source):
         return _screen(source)
     table = layout.layout_of(source)
-    has_header = table is not None and any(map(_known, table.header))
+    has_header = table is not None and any(map(column_of, table.header))
     return _text_rows(source) if not has_header and _keys(source) else None
 
 

@@ -77,7 +77,7 @@ def _listed(table: Any) -> Any:
         return [
             row | {k: _words(row[k]) for k in ("names", "headers") if k in row} for row in table
         ]
-    return {key: _words(text) if isinstance(text, str) else text for key, text in table.items()}
+    return {key: _words(each) if isinstance(each, str) else each for key, each in table.items()}
 
 
 def _words(text: str) -> list[str]:

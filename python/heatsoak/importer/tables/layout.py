@@ -17,8 +17,7 @@ import numpy as np
 from heatsoak.importer import tables
 from heatsoak.importer.source import Source
 from heatsoak.importer.tables.cells import CODE_PAGES, GROUPED, NUMBER, is_value
-from heatsoak.importer.tables.derived import monitor_name, total
-from heatsoak.importer.tables.headers import meaning
+from heatsoak.importer.tables.headers import meaning, monitor_name, total
 from heatsoak.importer.timestamps import read_times
 
 #: How many of a file's lines are looked at.
