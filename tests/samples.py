@@ -135,8 +135,20 @@ def _series(value: Callable[[int], float]) -> str:
     return json.dumps([[1772359200 + i, str(value(i))] for i in range(40)])
 
 
+def _pairs(value: Callable[[int], float], flips: bool = False) -> str:
+    """Return 40 values, one each ten seconds, with their times before them or behind."""
+    return json.dumps([[1772359200 + 10 * i, value(i)][:: -1 if flips else 1] for i in range(40)])
+
+
+def _bytes(i: int) -> int:
+    """What is written each second of an interval, which falls after the twentieth."""
+    return 2_400_000_000 if i < 20 else 800_000_000
+
+
 _NAMES: dict[str, Any] = {"json": json, "file": _file, "lines": _lines, "halved": _halved}
 _NAMES |= {"clock": _clock, "edited": _edited, "scatter": _scatter, "series": _series}
+_NAMES |= {"pairs": _pairs, "b": _bytes, "warm": lambda i: 40 + i}
+_NAMES |= {"at": lambda i: 1772359200 + 10 * i, "c": lambda i: 10 * sum(map(_bytes, range(i + 1)))}
 _NAMES |= {
     "rate": _rate,
     "moved": _moved,

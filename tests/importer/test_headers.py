@@ -92,8 +92,8 @@ NOTHING = (
 def test_a_header_means_a_column_of_a_recording(header: str, column: str, scale: float) -> None:
     found = meaning(header)
     assert found is not None
-    assert found.column == column
-    assert found.scale == pytest.approx(scale)
+    assert found.name == column
+    assert found.unit.scale == pytest.approx(scale)
 
 
 def test_what_says_nothing_of_a_drive_means_nothing() -> None:
@@ -105,8 +105,8 @@ def test_what_says_nothing_of_a_drive_means_nothing() -> None:
 def test_other_scales_of_temperature_become_celsius(header: str, at_100: float) -> None:
     found = meaning(header)
     assert found is not None
-    assert found.note
-    assert 100 * found.scale + found.offset == pytest.approx(at_100, abs=0.01)
+    assert found.unit.note
+    assert 100 * found.unit.scale + found.unit.offset == pytest.approx(at_100, abs=0.01)
 
 
 @pytest.mark.parametrize(
@@ -117,28 +117,28 @@ def test_other_scales_of_temperature_become_celsius(header: str, at_100: float) 
 def test_a_unit_is_doubted_where_tools_disagree_about_it(header: str, is_doubtful: bool) -> None:
     found = meaning(header)
     assert found is not None
-    assert bool(found.doubt) == is_doubtful
+    assert bool(found.unit.doubt) == is_doubtful
 
 
 def test_a_row_of_units_tells_the_unit() -> None:
     found = meaning("Fast SSD", "°C")
     assert found is not None
-    assert found.column.startswith("temp_c.")
+    assert found.name.startswith("temp_c.")
 
 
 @pytest.mark.parametrize("header", ["Thermal Throttling [Yes/No]", "Throttled", "gedrosselt"])
 def test_throttling_is_a_state(header: str) -> None:
     found = meaning(header)
     assert found is not None
-    assert found.state
+    assert found.is_state
 
 
 def test_counters_of_throttling_stay_counters() -> None:
     counter, time = meaning("throttle_count"), meaning("throttle_time_s")
     assert counter is not None
     assert time is not None
-    assert not counter.state
-    assert time.column.startswith("throttle_time_s.")
+    assert not counter.is_state
+    assert time.name.startswith("throttle_time_s.")
 
 
 @pytest.mark.parametrize(
@@ -157,5 +157,5 @@ def test_whose_a_temperature_is_is_in_doubt_where_its_name_does_not_say(
 ) -> None:
     found = meaning(header)
     assert found is not None
-    assert (found.doubt == "") is is_certain
-    assert is_certain or found.touches == ("temperature",)
+    assert (found.unit.doubt == "") is is_certain
+    assert is_certain or found.unit.touches == ("temperature",)

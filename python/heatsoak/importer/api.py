@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 import polars as pl
 
-from heatsoak import errors, recording
+from heatsoak import errors, recording, words
 from heatsoak.importer.join import join
 from heatsoak.importer.log import Log, Options, Remark, nothing_to_shift
 from heatsoak.importer.recordings import possible, thinned, to_recording, with_gaps
 from heatsoak.importer.source import MAX_RUNS, Source, UnknownFormatError
 from heatsoak.importer.stretches import divided, with_stretches
+from heatsoak.importer.tables.cells import is_timed
 from heatsoak.output import Progress
 from heatsoak.protocol import Conditions, Observed
 from heatsoak.recording import grid
 from heatsoak.recording.columns import FAMILIES, FIXED, TEMPERATURES, column_of
 from heatsoak.recording.meta import LONGEST_S
 from heatsoak.recording.reader import cleaned
-from heatsoak.words import amount_text, listed
 
 if TYPE_CHECKING:
     from heatsoak.importer.formats import Format
@@ -153,7 +153,9 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
                 own.append(name)
         read_bytes += source.size_bytes
     names = ", ".join(str(path) for path in paths)
-    left_out = [f"{listed(files, _NAMED)}: {why}" for why, files in list(no_logs.items())[:_NAMED]]
+    left_out = [
+        f"{words.listed(files, _NAMED)}: {why}" for why, files in list(no_logs.items())[:_NAMED]
+    ]
     if len(no_logs) > _NAMED:
         count = sum(len(files) for files in list(no_logs.values())[_NAMED:])
         left_out.append(f"{count} more for other reasons")
@@ -244,8 +246,28 @@ def detect(source: Source) -> "Format":
             refusal = refusal or error
     if refusal is not None:
         raise UnknownFormatError(str(refusal))
-    known = ", ".join(reader.title for reader in FORMATS if reader.is_read)
-    raise UnknownFormatError(str(source.error(f"{_NO_FORMAT}: {known}")))
+    raise UnknownFormatError(str(source.error(_looks(source))))
+
+
+def _looks(source: Source) -> str:
+    """What a file that no reader knows looks like, what a log has that it lacks, and what logs."""
+    lines = [
+        words.shortened(words.said(line), _SHOWN_LINE) for line in source.head_lines if line.strip()
+    ]
+    begins = f": it begins '{lines[0]}'" if lines else ""
+    if source.first_character in ("{", "["):
+        what = "JSON without series or rows of a drive's rates, temperatures or counters"
+    else:
+        rows = sum(is_timed(line.strip()[:_SHOWN_LINE]) for line in lines)
+        what = "no table, and no lines that name a drive's rate or temperature with their time"
+        what = what if 2 * rows < len(lines) else "nothing says what the numbers in its lines are"
+    return f"{_NO_FORMAT}{begins}; {what}. {_LOGGERS}"
+
+
+_SHOWN_LINE = 70
+_LOGGERS = (
+    "'iostat -xty 1' or HWiNFO beside a load, or fio's '--write_bw_log', write what can be read"
+)
 
 
 # --- frames of samples ---------------------------------------------------------------------------
@@ -293,7 +315,7 @@ def recording_of_frame(
             f"the frame's column t_s has {unknown} rows without a time: drop them"
         )
     if (most_s := float(np.max(np.abs(times)))) > LONGEST_S:
-        reached = amount_text(most_s, "s")
+        reached = words.amount_text(most_s, "s")
         raise errors.UsageError(
             f"the frame's column t_s reaches {reached}: count it from the recording's start"
         )

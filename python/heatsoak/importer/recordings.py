@@ -19,7 +19,7 @@ from heatsoak import protocol, recording, words, writing
 from heatsoak.errors import UsageError
 from heatsoak.importer import frames
 from heatsoak.importer.log import Log, Remark
-from heatsoak.importer.tables import derived
+from heatsoak.importer.tables import sizes
 from heatsoak.importer.tables.headers import meaning
 from heatsoak.recording import grid
 from heatsoak.recording.columns import Average, column_of
@@ -308,7 +308,7 @@ def _means(columns: list[str]) -> Iterator[pl.Expr]:
 NOT_TAKEN: tuple[recording.Touched, ...] = ("rate", "unit")
 #: The most that is possible, by what a column's name ends in.
 MOST = {
-    "bw_mb_s": derived.MAX_MB_S, "iops": derived.MAX_IOPS,
+    "bw_mb_s": sizes.MAX_MB_S, "iops": sizes.MAX_IOPS,
     "lat_us": 1e11, "queue": 1e7, "busy_pct": 1e5,
 }  # fmt: skip
 #: In so small a share of samples they are wrong in these alone; a single one is if it is so many
@@ -352,7 +352,7 @@ def possible(log: Log, mapping: Mapping[str, str]) -> Log:
         over = int((values > most).sum())
         if not over:
             continue
-        is_bw = most == derived.MAX_MB_S
+        is_bw = most == sizes.MAX_MB_S
         shown = words.rate_text(values.max()) if is_bw else words.number_text(values.max())
         what = f"is up to {shown}, which no drive can do"
         others = values[(values > 0) & (values <= most)]
@@ -364,9 +364,9 @@ def possible(log: Log, mapping: Mapping[str, str]) -> Log:
         else:
             for key, header in mapping.items():
                 found = meaning(key)
-                if is_bw and found is not None and found.column == name:
-                    key_meant = name.removesuffix("bw_mb_s") + derived.unit_key(
-                        values / found.scale
+                if is_bw and found is not None and found.name == name:
+                    key_meant = name.removesuffix("bw_mb_s") + sizes.unit_key(
+                        values / found.unit.scale
                     )
                     raise UsageError(
                         f"{log.source}: '{header}' as {key} {what}: "

@@ -82,6 +82,14 @@ _KINDS = (
           "HWiNFO's 'Logging Start' writes a log"),
     _Kind(r"Windows System Assessment Tool", "winsat output, which has means only",
           "HWiNFO's 'Logging Start', running beside it, logs what the drive does"),
+    _Kind(r"\s*ROBOCOPY\s+::", "Robocopy's summaries, which have the mean of each copy",
+          "HWiNFO's 'Logging Start', running beside it, logs what the drive does"),
+    _Kind(r"\s*Timing (?:buffered|cached|O_DIRECT)\b.* reads:", "hdparm's timings, means only",
+          _WATCH),
+    _Kind(r"ATA device, with non-removable media|\s*Model=.*, FwRev=",
+          "hdparm's description of a drive, which has no readings",
+          "'smartctl -x' has its temperature and counters"),
+    _Kind(r"\[ *\d+\.\d{6}\] \S", "the kernel's messages (dmesg), which tell no rate", _WATCH),
     _Kind(r"# (?:HELP|TYPE) [A-Za-z_:][\w:]* ", "a scrape of metrics, from a single moment",
           _EXPORT),
     _Kind(rf"[\w.-]+(?:,[^ ,=]+=(?:\\.|[^ ,\\])+)+ {_FIELD}(?:,{_FIELD})* \d{{10,19}}$",
@@ -108,12 +116,25 @@ def _known(source: Source) -> _Kind | None:
     if layout is not None and any(_is_time(name) for name in layout.header):
         # what a script wrote above its table does not matter, but for a header of two lines
         lines = lines[max(0, layout.line - 2) : layout.line]
-    return next((kind for kind in _KINDS if any(re.match(kind.line, line) for line in lines)), None)
+    kind = next((kind for kind in _KINDS if any(re.match(kind.line, line) for line in lines)), None)
+    return kind or (_LIST if _is_list(lines) else None)
+
+
+#: A line of a list: a name of letters, and behind a colon what it is.
+_SAID_OF = re.compile(r"\s*[A-Za-z][^:=|,;\t\d]{1,60}[^:=|,;\t]{0,20}\s*:(?:\s+\S.*)?$")
+_LIST = _Kind(
+    "", "a list of names and values of a moment, of which none is a known reading of a drive",
+    "'smartctl -x' or 'nvme smart-log', in a loop with 'date', have them",
+)  # fmt: skip
+
+
+def _is_list(lines: list[str]) -> bool:
+    filled = [line for line in lines if line.strip()]
+    return len(filled) > 1 and 4 * sum(map(bool, map(_SAID_OF.match, filled))) >= 3 * len(filled)
 
 
 def _is_time(header: str) -> bool:
-    found = meaning(header)
-    return found is not None and found.column in ("time", "date", "uptime")
+    return (found := meaning(header)) is not None and found.is_time
 
 
 def _read(source: Source, _: Options) -> list[Log]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from heatsoak.importer import tables
 from heatsoak.importer.formats import Format
 from heatsoak.importer.formats.plain import name_of, read_columns
-from heatsoak.importer.formats.plain_columns import Columns, ReadColumn
+from heatsoak.importer.formats.plain_columns import Columns
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.source import Source
-from heatsoak.importer.tables.headers import Meaning, meaning
+from heatsoak.importer.tables.headers import DRIVE_TEMP, Direction, TableColumn, meaning
 from heatsoak.importer.tables.layout import Layout, split, ungarbled
 from heatsoak.importer.tables.rows import Section, Wanted
 
@@ -42,7 +42,9 @@ def _layout(source: Source) -> Layout | None:
         roles = [meaning(cell) for cell in header[:2]]
         named = [cell for cell in header[2:] if cell]
         bracketed = sum(_UNIT.search(cell) is not None for cell in named)
-        if [m.column if m else "" for m in roles] != ["date", "time"] or 2 * bracketed < len(named):
+        if [m.quantity if m else "" for m in roles] != ["date", "time"] or 2 * bracketed < len(
+            named
+        ):
             continue
         rows = [split(row, match.group(1)) for row in source.head_lines[number : number + 20]]
         if rows and any(row for row in rows) and not _DAY.match(source.head_lines[number] or ""):
@@ -66,22 +68,22 @@ def _layout(source: Source) -> Layout | None:
 
 @dataclass
 class _Drive:
-    """A drive's columns, by what they mean."""
+    """A drive's columns, by their names."""
 
     identity: dict[str, str] = field(default_factory=dict)
-    columns: dict[str, int] = field(default_factory=dict)
+    columns: dict[str, TableColumn] = field(default_factory=dict)
 
-    def add(self, what: Meaning, index: int) -> None:
+    def add(self, column: TableColumn) -> None:
         """Add a column; of several temperatures each keeps a name of its own."""
-        name, number = what.column, 2
-        while name in self.columns and what.column.startswith("temp_c."):
-            name, number = f"temp_c.sensor{number}", number + 1
-        self.columns.setdefault(name, index)
+        number = 2
+        while column.is_temperature and column.name in self.columns:
+            column, number = replace(column, quantity=f"temp_c.sensor{number}"), number + 1
+        self.columns.setdefault(column.name, column)
 
     @property
     def has_load(self) -> bool:
         """Whether one of its columns is a rate."""
-        return not self.columns.keys().isdisjoint(("read_bw_mb_s", "write_bw_mb_s"))
+        return any(column.is_rate for column in self.columns.values())
 
 
 def _footer(line: str, delimiter: str | None, width: int) -> list[str] | None:
@@ -100,8 +102,10 @@ def _footer(line: str, delimiter: str | None, width: int) -> list[str] | None:
     return cells if abs(len(cells) - width) <= 2 else None
 
 
-def _by_footer(header: Sequence[str], found: dict[int, Meaning], footer: list[str]) -> list[_Drive]:
-    """The drives that the footer names; what it says of columns is added to `found`."""
+def _by_footer(
+    header: Sequence[str], found: dict[int, TableColumn], footer: list[str]
+) -> list[_Drive]:
+    """The drives that the footer names, with their columns."""
     drives: dict[tuple[str, str], _Drive] = {}
     for index, text in enumerate(footer[: len(header)]):
         device = _DEVICE.match(text.strip())
@@ -109,23 +113,22 @@ def _by_footer(header: Sequence[str], found: dict[int, Meaning], footer: list[st
         if device is None or not device[2]:
             continue
         is_drive = device[1].startswith(("S.M.A.R.T", "SMART", "Drive"))
-        if not is_drive and not (what and what.column.endswith("bw_mb_s")):
+        if not is_drive and not (what and what.quantity == "bw_mb_s"):
             continue
         unit = _unit(header[index])
         if what is None and unit is not None and unit.kind == "temp":
             is_airflow = "airflow" in header[index].lower()
-            column = "temp_c.airflow" if is_airflow else "temp_c.composite"
-            what = Meaning(column, unit.scale, unit.offset)
+            what = TableColumn("temp_c.airflow" if is_airflow else DRIVE_TEMP, unit, index=index)
         if what is None or not _is_of_drive(what):
             continue
         # what the two blocks of one drive, its health and its activity, have in common
         model, serial = device[2], device[3] or ""
         identity = {"model": model} | ({"serial": serial} if serial else {})
-        if not what.column.startswith("temp_c."):
-            while (model, serial) in drives and what.column in drives[model, serial].columns:
-                model += " "  # another of the same model, without a serial number
-        drives.setdefault((model, serial), _Drive(identity)).add(what, index)
-        found[index] = what
+        while (
+            not what.is_temperature and what.name in drives.get((model, serial), _Drive()).columns
+        ):
+            model += " "  # another of the same model, without a serial number
+        drives.setdefault((model, serial), _Drive(identity)).add(what)
     return _united(list(drives.values()))
 
 
@@ -141,7 +144,7 @@ def _united(drives: list[_Drive]) -> list[_Drive]:
     return drives
 
 
-def _by_order(found: dict[int, Meaning]) -> list[_Drive]:
+def _by_order(found: dict[int, TableColumn]) -> list[_Drive]:
     """The drives without a footer: a name that comes again begins the next drive's block."""
     healths: list[_Drive] = []
     loads: list[_Drive] = []
@@ -149,50 +152,55 @@ def _by_order(found: dict[int, Meaning]) -> list[_Drive]:
     for index, what in sorted(found.items()):
         if not _is_of_drive(what):
             continue
-        is_load = what.column in ("read_bw_mb_s", "write_bw_mb_s", "busy_pct")
+        is_load = what.is_rate or what.quantity == "busy_pct"
         blocks = loads if is_load else healths
-        is_first = what.column == "temp_c.composite" or (
-            not is_load and index > last + 1 and what.column.endswith("airflow")
+        is_first = what.name == DRIVE_TEMP or (
+            not is_load and index > last + 1 and what.name.endswith("airflow")
         )
-        if not blocks or what.column in blocks[-1].columns or (is_first and blocks[-1].columns):
+        if not blocks or what.name in blocks[-1].columns or (is_first and blocks[-1].columns):
             blocks.append(_Drive())
-        blocks[-1].add(what, index)
+        blocks[-1].add(what)
         last = index
     for load, health in zip(loads, healths, strict=False):
         load.columns = health.columns | load.columns
     drives = loads + healths[len(loads) :]
-    if len(drives) > 1:
-        for number, drive in enumerate(drives, 1):
-            drive.identity = {"path": f"drive {number}"}
+    for number, drive in enumerate(drives, 1):
+        drive.identity = {"path": f"drive {number}"} if len(drives) > 1 else {}
     return drives
 
 
 # --- columns -------------------------------------------------------------------------------------
 
 
-def _meanings(header: Sequence[str]) -> dict[int, Meaning]:
+def _meanings(header: Sequence[str]) -> dict[int, TableColumn]:
     """What columns mean, by their words, and a drive's also by the order of their units."""
     found = {
-        i: m
-        for i, cell in enumerate(header)
-        if (m := meaning(cell)) is not None and (not _is_of_drive(m) or _may_be_drives(m, cell))
+        index: replace(what, index=index, header=cell)
+        for index, cell in enumerate(header)
+        if (what := meaning(cell)) is not None
+        and (not _is_of_drive(what) or _may_be_drives(what, cell))
     }
     units = [_unit(cell) for cell in header]
-    if not any(m.column.endswith("bw_mb_s") for m in found.values()):
+    if not any(what.quantity == "bw_mb_s" for what in found.values()):
         found |= _rates_by_units(units)
-    if not any(m.column.startswith("temp_c.") and _is_of_drive(m) for m in found.values()):
+    if not _has_drives_temperature(found):
         found |= _temperatures_by_units(units)
     return found
 
 
-def _may_be_drives(found: Meaning, header: str) -> bool:
+def _has_drives_temperature(found: dict[int, TableColumn]) -> bool:
+    return any(what.is_temperature and _is_of_drive(what) for what in found.values())
+
+
+def _may_be_drives(found: TableColumn, header: str) -> bool:
     """Whether a column is a drive's by its name.
 
     Most temperatures and most throttling are not: they are usually the processor's.
     """
-    if found.column.startswith("temp_c.") or found.state:
+    if found.is_temperature or found.is_state:
         return tables.names_drive(header)
-    return found.column in ("read_bw_mb_s", "write_bw_mb_s", "busy_pct")
+    is_rate = found.quantity == "bw_mb_s" and found.direction is not None
+    return is_rate or found.quantity == "busy_pct"
 
 
 def _unit(cell: str) -> tables.Unit | None:
@@ -200,20 +208,23 @@ def _unit(cell: str) -> tables.Unit | None:
     return tables.unit_of(match.group(1)) if match is not None else None
 
 
-def _rates_by_units(units: Sequence[tables.Unit | None]) -> dict[int, Meaning]:
+_NONE = tables.Unit("other")
+_WAYS: tuple[Direction, Direction] = ("read", "write")
+
+
+def _rates_by_units(units: Sequence[tables.Unit | None]) -> dict[int, TableColumn]:
     """A drive's activity is, in any language, three shares, two rates and two totals."""
+    kinds = [unit.kind if unit else "" for unit in units]
     found = {}
     for i in range(len(units) - 4):
-        kinds = [unit.kind if unit else "" for unit in units[i : i + 5]]
-        if kinds == ["pct", "pct", "pct", "rate", "rate"]:
-            found[i + 2] = Meaning("busy_pct")
-            for at, name in ((i + 3, "read_bw_mb_s"), (i + 4, "write_bw_mb_s")):
-                if (unit := units[at]) is not None:
-                    found[at] = Meaning(name, unit.scale)
+        if kinds[i : i + 5] == ["pct", "pct", "pct", "rate", "rate"]:
+            found[i + 2] = TableColumn("busy_pct", index=i + 2)
+            for at, way in enumerate(_WAYS, i + 3):
+                found[at] = TableColumn("bw_mb_s", units[at] or _NONE, way, index=at)
     return found
 
 
-def _temperatures_by_units(units: Sequence[tables.Unit | None]) -> dict[int, Meaning]:
+def _temperatures_by_units(units: Sequence[tables.Unit | None]) -> dict[int, TableColumn]:
     """A drive's health is temperatures, shares, and exactly two answers of yes or no."""
     kinds = [unit.kind if unit else "" for unit in units]
     found = {}
@@ -226,10 +237,9 @@ def _temperatures_by_units(units: Sequence[tables.Unit | None]) -> dict[int, Mea
         first = last + 1
         while first > 0 and kinds[first - 1] == "temp" and last - first < 7:
             first -= 1
-        for place, unit in enumerate(units[first : last + 1], 1):
-            assert unit is not None
-            name = "temp_c.composite" if place == 1 else f"temp_c.sensor{place}"
-            found[first + place - 1] = Meaning(name, unit.scale, unit.offset)
+        for place, at in enumerate(range(first, last + 1), 1):
+            name = DRIVE_TEMP if place == 1 else f"temp_c.sensor{place}"
+            found[at] = TableColumn(name, units[at] or _NONE, index=at)
     return found
 
 
@@ -237,8 +247,8 @@ def _temperatures_by_units(units: Sequence[tables.Unit | None]) -> dict[int, Mea
 _HOST = ("temp_c.cpu", "temp_c.gpu", "cpu_", "gpu_", "temp_c.ambient", "temp_c.case")
 
 
-def _is_of_drive(found: Meaning) -> bool:
-    return not found.column.startswith(_HOST)
+def _is_of_drive(found: TableColumn) -> bool:
+    return not found.name.startswith(_HOST)
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -251,15 +261,15 @@ class _Columns(Columns):
         """Return what is kept of a section with this header."""
         found = _meanings(ungarbled(header))
         self.labels[header, units] = self.owners[header, units] = []
-        states = {index for index, what in found.items() if what.state}
+        states = {index for index, what in found.items() if what.is_state}
         wanted = set(found)
-        if not any(m.column.startswith("temp_c.") and _is_of_drive(m) for m in found.values()):
+        if not _has_drives_temperature(found):
             # only the footer, at the end, says which temperatures are a drive's
             wanted |= {i for i, name in enumerate(header) if _may_be_health(header, i, name)}
         numbers = dict.fromkeys(sorted(wanted - states - {0, 1}))
         return Wanted((1,), numbers, (0, 1, *sorted(states)))
 
-    def of(self, section: Section) -> list[ReadColumn]:
+    def of(self, section: Section) -> list[TableColumn]:
         """Return what is read of a section; raises UsageError for neither drive nor host."""
         header = ungarbled(section.header)
         found = _meanings(header)
@@ -274,16 +284,19 @@ class _Columns(Columns):
             raise self.source.error(
                 "has no column of a drive: neither its temperature nor its read and write rate"
             )
-        places = [(_Drive(), _host(found))] + [(drive, drive.columns) for drive in drives]
-        columns = [(0, Meaning("date"), ""), (1, Meaning("time", has_unit=False), "")]
-        for drive, own in places:
-            name = name_of(drive.identity) if drive in drives else ""
-            self.identities[name] = drive.identity
-            columns += [(index, replace(found[index], column=c), name) for c, index in own.items()]
+        columns = [
+            TableColumn("date", index=0),
+            TableColumn("time", has_unit=False, index=1),
+            *_host(found),
+        ]
+        for drive in drives:
+            owner = name_of(drive.identity)
+            self.identities[owner] = drive.identity
+            columns += [replace(column, owner=owner) for column in drive.columns.values()]
         return [
-            ReadColumn(index, header[index], replace(what, doubt="", note=""), drive)
-            for index, what, drive in columns
-            if index in section.columns or index in section.words
+            replace(c, header=header[c.index], unit=replace(c.unit, doubt="", note=""))
+            for c in columns
+            if c.index in section.columns or c.index in section.words
         ]
 
 
@@ -296,20 +309,20 @@ def _may_be_health(header: Sequence[str], index: int, name: str) -> bool:
     return any(unit is not None and unit.kind == "flag" for unit in ahead)
 
 
-def _host(found: dict[int, Meaning]) -> dict[str, int]:
+def _host(found: dict[int, TableColumn]) -> list[TableColumn]:
     """One column of each kind for the host, which all its drives share."""
-    best: dict[str, tuple[int, int]] = {}
+    best: dict[str, tuple[int, int, TableColumn]] = {}
     for index, what in found.items():
         if _is_of_drive(what):
             continue
-        name = what.column
+        name = what.name
         if name.startswith(("temp_c.cpu", "temp_c.gpu")):
             name = name[: len("temp_c.cpu")]
-            if name != what.column and what.general > 4:
+            if name != what.name and what.general > 4:
                 continue
-        rank = (what.general + 10 * (name != what.column), index)
-        best[name] = min(best.get(name, rank), rank)
-    return {name: index for name, (_, index) in best.items()}
+        rank = what.general + 10 * (name != what.name), index, replace(what, quantity=name)
+        best[name] = min(best.get(name, rank), rank, key=lambda one: one[:2])
+    return [column for *_, column in best.values()]
 
 
 def _read(source: Source, options: Options) -> list[Log]:

@@ -13,8 +13,8 @@ from heatsoak.importer import block_devices, frames, runs, tables
 from heatsoak.importer.formats import Format, plain_columns
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.source import Source
-from heatsoak.importer.tables import cells, derived
-from heatsoak.importer.tables.headers import Meaning, meaning
+from heatsoak.importer.tables import cells, headers, sizes
+from heatsoak.importer.tables.headers import TableColumn, meaning
 from heatsoak.importer.tables.layout import Layout, headers_of, layout_of, long_rows, split, widened
 from heatsoak.importer.tables.rows import Reader, Section, remark_unread, wanted_drives
 from heatsoak.importer.timestamps import Times, read_times
@@ -46,7 +46,9 @@ def _has_rows(source: Source, layout: Layout) -> bool:
     """Whether most lines have as many cells: prose and listings have some by chance."""
     below = [line for line in source.head_lines[layout.first - 1 :] if line.strip()]
     alike = [line for line in below if len(split(line, layout.delimiter)) == layout.width]
-    return 2 * len(alike) >= len(below)
+    told = [cell for row in layout.rows for cell in row if cell.strip()]
+    are_values = 2 * sum(map(cells.is_value, told)) > len(told)
+    return 2 * len(alike) >= len(below) and (are_values or bool(layout.header))
 
 
 def _read(source: Source, options: Options) -> list[Log]:
@@ -82,10 +84,7 @@ def read_table(
     """
     layout = replace(layout, header=headers_of(layout))
     if not layout.header and not options.mapping:
-        raise source.error(
-            f"has no header: name its columns by number, as in {plain_columns.example_of(layout)}",
-            layout.line,
-        )
+        raise plain_columns.no_header(source, layout)
     return read_columns(
         plain_columns.Columns(source, layout, options, is_crowded=is_crowded), format_name
     )
@@ -125,14 +124,14 @@ class _Table:
         """Return the rows of a section, by device where its headers or a column name some."""
         heading = section.header, section.units
         columns = self._columns.of(section)
-        by_role = {c.meaning.column: c for c in columns if c.meaning.is_role}
+        by_role = {c.quantity: c for c in columns if c.is_role}
         times = self._times(section, by_role)
-        devices = [d for d in dict.fromkeys(c.device for c in columns) if d]
+        devices = [d for d in dict.fromkeys(c.owner for c in columns) if d]
         wanted = wanted_drives(self._source, self._options, devices) if devices else []
-        by_device: dict[str, list[plain_columns.ReadColumn]] = {}
+        by_device: dict[str, list[TableColumn]] = {}
         for column in columns:
-            if not column.meaning.is_role:
-                by_device.setdefault(column.device, []).append(column)
+            if not column.is_role:
+                by_device.setdefault(column.owner, []).append(column)
         parts = []
         labels = {
             tables.slug(section.header[index]): _texts(section.words[index])
@@ -163,12 +162,12 @@ class _Table:
                     parts.append(
                         _pivoted(rows, words if one is None else runs.picked_words(words, one))
                     )
-        named = {column.meaning.column for column in columns if column.device}
-        shared = {column.meaning.column for column in by_device.get("", [])} - named
+        named = {column.name for column in columns if column.owner}
+        shared = {column.name for column in by_device.get("", [])} - named
         return self._busy(parts, shared if wanted else ()) if len(parts) > 1 else parts
 
     def _owners(
-        self, section: Section, times: Times, by_role: dict[str, plain_columns.ReadColumn]
+        self, section: Section, times: Times, by_role: dict[str, TableColumn]
     ) -> Sequence[str] | None:
         """Which drive or host each row is of, by as few columns as tell rows of one time apart."""
         owner = by_role.get("device")
@@ -206,9 +205,7 @@ class _Table:
                     return words
         return None
 
-    def _labels(
-        self, section: Section, column: plain_columns.ReadColumn | None
-    ) -> Sequence[str] | None:
+    def _labels(self, section: Section, column: TableColumn | None) -> Sequence[str] | None:
         """The column's texts; None where they only count the rows."""
         if column is None:
             return None
@@ -267,7 +264,7 @@ class _Table:
             which = found[name]
             yield which, replace(rows.part(which), drive={self._identity: name})
 
-    def _times(self, section: Section, by_role: dict[str, plain_columns.ReadColumn]) -> Times:
+    def _times(self, section: Section, by_role: dict[str, TableColumn]) -> Times:
         rows = len(section)
         if self._columns.interval_s is not None and by_role.keys().isdisjoint(tables.TIMES):
             return Times(
@@ -276,7 +273,7 @@ class _Table:
         time = by_role.get("time") or by_role.get("uptime") or by_role["date"]
         date = by_role.get("date")
         words: Sequence[str] = section.words[time.index]
-        scale = time.meaning.scale if time.meaning.has_unit else None
+        scale = time.unit.scale if time.has_unit else None
         dated: Times | None = None
         if date is not None and date is not time:
             if ":" in next(iter(words), ""):
@@ -330,58 +327,54 @@ class _Table:
         return replace(times, t_s=times.t_s * 1e-3) if is_ms else times
 
     def _values(
-        self, section: Section, columns: list[plain_columns.ReadColumn], t_s: frames.Array
+        self, section: Section, columns: list[TableColumn], t_s: frames.Array
     ) -> tuple[dict[str, frames.Array], dict[str, frames.Array], dict[str, frames.Array]]:
         values: dict[str, frames.Array] = {}
         states: dict[str, frames.Array] = {}
         totals: dict[str, frames.Array] = {}
         growing: dict[str, str] = {}
-        bare = [
-            c for c in columns if c.meaning.column.endswith("bw_mb_s") and not c.meaning.has_unit
-        ]
         raws = {c.index: self._upward(c, section.columns.get(c.index)) for c in columns}
         counted = _counted(columns, raws)
-        guessed = derived.unit_by_magnitude(
-            frames.rates(raws[c.index], t_s) if c.index in counted else raws[c.index] for c in bare
+        guessed = sizes.unit_by_magnitude(
+            frames.rates(raws[c.index], t_s) if c.index in counted else raws[c.index]
+            for c in columns
+            if c.quantity == "bw_mb_s" and not c.has_unit
         )
-        if any(c.header == _DSTAT_COLUMN for c in bare):
-            guessed = derived.IN_BYTES
-        one = {c.meaning.column.split("_")[0] for c in columns if c.meaning.is_rate}
+        if any(c.header == _DSTAT_COLUMN for c in columns if not c.has_unit):
+            guessed = sizes.IN_BYTES
+        ways = {c.direction for c in columns if c.is_rate}
         for column in columns:
-            what = column.meaning
-            name = what.column
-            if what.state:
+            if column.is_state:
                 throttling = cells.throttling_of(section.words[column.index])
                 if throttling is not None and throttling[1]:
-                    values[name] = throttling[0]
+                    values[column.name] = throttling[0]
                 elif throttling is not None:
-                    states[name.split(".", 1)[1]] = throttling[0]
+                    states[column.name.split(".", 1)[1]] = throttling[0]
                 continue
             raw = raws[column.index]
-            if what.is_total:
-                totals[name] = raw * what.scale
-                self._source.note(what.note)
-                continue
-            if name.startswith("temp_c.") and not what.has_unit:
-                what = derived.temperature_by_size(what, raw, column.header)
-            if name.startswith("lat_") and name != "lat_us":
-                if len(one) != 1 or not one <= {"read", "write"}:
+            if column.quantity == "lat_us" and column.statistic and column.direction is None:
+                if len(ways) != 1 or None in ways:
                     continue
-                name = f"{next(iter(one))}_{name}"
-            if name.endswith("bw_mb_s") and not what.has_unit:
-                unit, scale = guessed
-                doubt = f"throughput without a unit ('{column.header}') is read as {unit}"
-                what = replace(what, scale=scale, doubt=doubt)
-            if what.doubt:
-                self._source.remark(what.doubt, what.touches)
-            if what.note:
-                self._source.note(what.note)
-            if column.index in counted:
-                totals[name] = raw * what.scale
-                growing[name] = f"'{column.header}' only grows: read as a counter, not as a rate"
+                column = replace(column, direction=next(iter(ways)))
+            if column.is_temperature and not column.has_unit:
+                column = sizes.temperature_by_size(column, raw)
+            if column.quantity == "bw_mb_s" and not (column.has_unit or column.is_total):
+                text = f"throughput without a unit ('{column.header}') is read as {guessed[0]}"
+                column = replace(column, unit=tables.Unit("rate", guessed[1], doubt=text))
+            name, unit = column.name, column.unit
+            if unit.doubt:
+                self._source.remark(unit.doubt, unit.touches)
+            if unit.note:
+                self._source.note(unit.note)
+            if column.is_total or column.index in counted:
+                totals[name] = raw * unit.scale
+                if not column.is_total:
+                    growing[name] = (
+                        f"'{column.header}' only grows: read as a counter, not as a rate"
+                    )
                 continue
-            plain = what.scale == 1.0 and what.offset == 0.0
-            values[name] = raw if plain else raw * what.scale + what.offset
+            is_plain = unit.scale == 1.0 and unit.offset == 0.0
+            values[name] = raw if is_plain else raw * unit.scale + unit.offset
         has_bytes = any(name.endswith("bw_mb_s") for name in (*values, *(totals.keys() - growing)))
         for name, text in growing.items():
             # what is judged are bytes, where they were logged
@@ -389,14 +382,15 @@ class _Table:
                 self._source.note(text)
             else:
                 self._source.remark(text, ("rate", "unit"))
-        if {derived.VOLTAGE, derived.CURRENT} <= values.keys():
-            values["power_w"] = values.pop(derived.VOLTAGE) * values.pop(derived.CURRENT)
+        if {headers.VOLTAGE, headers.CURRENT} <= values.keys():
+            values["power_w"] = values.pop(headers.VOLTAGE) * values.pop(headers.CURRENT)
             self._source.note("power is voltage times current")
         return values, states, totals
 
-    def _upward(self, column: plain_columns.ReadColumn, raw: frames.Array | None) -> frames.Array:
+    def _upward(self, column: TableColumn, raw: frames.Array | None) -> frames.Array:
         """A column's numbers; those of a rate that is drawn downward, as netdata does, upward."""
-        if raw is None or not column.meaning.is_rate or not (raw < 0).any() or (raw > 0).any():
+        is_rate = column.is_rate and not column.is_total
+        if raw is None or not is_rate or not (raw < 0).any() or (raw > 0).any():
             return np.empty(0) if raw is None else raw
         self._source.note(f"'{column.header}' is negative throughout: taken without sign")
         return -raw
@@ -433,29 +427,27 @@ def _with_other_drives(logs: list[Log], idle: Container[str]) -> list[Log]:
     return [replace(log, label=log.label.removeprefix(path).strip()) for log in taken]
 
 
-def _counted(
-    columns: Sequence[plain_columns.ReadColumn], raws: Mapping[int, frames.Array]
-) -> set[int]:
+def _counted(columns: Sequence[TableColumn], raws: Mapping[int, frames.Array]) -> set[int]:
     """The columns of rates that are counters; one that stands still beside another is one too."""
-    grow = {c.index: c.meaning for c in columns if _only_grows(c.meaning, raws[c.index])}
-    kinds = {what.column.split("_", 1)[-1] for what in grow.values()}
-    level = {c.index for c in columns if c.meaning.column.split("_", 1)[-1] in kinds}
-    return {*grow, *(n for n in level if len(np.unique(raws[n][np.isfinite(raws[n])])) == 1)}
+    grow = {c.index: c.quantity for c in columns if _only_grows(c, raws[c.index])}
+    alike = {c.index for c in columns if c.quantity in grow.values()}
+    return {*grow, *(n for n in alike if len(np.unique(raws[n][np.isfinite(raws[n])])) == 1)}
 
 
-def _only_grows(what: Meaning, raw: frames.Array) -> bool:
+def _only_grows(what: TableColumn, raw: frames.Array) -> bool:
     """Whether what should be a rate is a counter: large at first, and never less than before."""
     known = raw[np.isfinite(raw)]
     if not what.is_rate or what.is_total or len(known) < _MIN_ROWS:
         return False
     grown = np.diff(known)
     is_count = bool((grown >= 0).all()) and len(np.unique(known)) >= _MIN_ROWS
-    most = derived.MAX_IOPS if what.column.endswith("iops") else derived.MAX_MB_S / what.scale
+    is_ios = what.quantity == "iops"
     if what.has_unit:
+        most = sizes.MAX_IOPS if is_ios else sizes.MAX_MB_S / what.unit.scale
         return is_count and float(np.median(known)) > most
     usual = float(np.median(grown))
-    least = 0.0 if what.column.endswith("iops") else _LEAST_GROWTH
-    return is_count and usual > least and float(known[0]) > _MIN_ROWS * usual
+    is_work = usual > (0.0 if is_ios else _LEAST_GROWTH)
+    return is_count and is_work and float(known[0]) > _MIN_ROWS * usual
 
 
 def _has_passes(header: Sequence[str]) -> bool:
@@ -545,14 +537,14 @@ def _is_html(source: Source) -> bool:
 
 
 def _has_uptime(layout: Layout) -> bool:
-    roles = [found.column if (found := meaning(name)) else "" for name in layout.header[:3]]
+    roles = [found.quantity if (found := meaning(name)) else "" for name in layout.header[:3]]
     return roles == ["date", "time", "uptime"]
 
 
 def _names_itself(source: Source, layout: Layout) -> bool:
     above = source.head_lines[: layout.line - 1]
-    roles = {found.column for name in layout.header[:3] if (found := meaning(name))}
-    return any("AIDA64" in line[:200] for line in above[:20]) and not roles.isdisjoint(tables.TIMES)
+    is_timed = any(found.is_time for name in layout.header[:3] if (found := meaning(name)))
+    return is_timed and any("AIDA64" in line[:200] for line in above[:20])
 
 
 def _read_aida64(source: Source, options: Options) -> list[Log]:

@@ -71,8 +71,22 @@ def words_by(meanings: Mapping[str, list[str]]) -> dict[str, Any]:
     return {word: meaning for meaning, words in meanings.items() for word in words}
 
 
+def _listed(table: Any) -> Any:
+    """A table of `words.toml` with lists of words in place of texts of them."""
+    if isinstance(table, list):
+        return [
+            row | {k: _words(row[k]) for k in ("names", "headers") if k in row} for row in table
+        ]
+    return {key: _words(each) if isinstance(each, str) else each for key, each in table.items()}
+
+
+def _words(text: str) -> list[str]:
+    return [word.replace("~", " ") for word in text.split()]
+
+
+_TEXT = (files(__package__) / "words.toml").read_text("utf-8")
 #: `words.toml`.
-TABLES: dict[str, Any] = tomllib.loads((files(__package__) / "words.toml").read_text("utf-8"))
+TABLES: dict[str, Any] = {name: _listed(table) for name, table in tomllib.loads(_TEXT).items()}
 
 _STEMS = {name: _stems(*words) for name, words in TABLES["stems"].items()}
 TOKENS: dict[str, frozenset[str]] = {

@@ -50,7 +50,7 @@ def state_of(text: str) -> float | None:
 
 #: Words besides no for a drive that does not throttle.
 _WELL = frozenset(TABLES["states"]["well"])
-_UNKNOWN = frozenset(TABLES["states"]["unknown"])
+_UNKNOWN = frozenset(["", *TABLES["states"]["unknown"]])
 _NO = re.compile(
     r"^(?:no|not|non|nicht|kein|keine|never|0x0+)\b|^(?:level|lvl|l|state|stage|tmt|mode)[ _-]?0\b"
 )

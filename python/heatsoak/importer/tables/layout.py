@@ -14,11 +14,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from heatsoak.importer import tables
 from heatsoak.importer.source import Source
-from heatsoak.importer.tables import TABLES, unit_of
 from heatsoak.importer.tables.cells import CODE_PAGES, GROUPED, NUMBER, is_value
-from heatsoak.importer.tables.derived import monitor_name, total
-from heatsoak.importer.tables.headers import meaning
+from heatsoak.importer.tables.headers import meaning, monitor_name, total
 from heatsoak.importer.timestamps import read_times
 
 #: How many of a file's lines are looked at.
@@ -32,6 +31,7 @@ _DELIMITERS = (",", ";", "\t", "|", "  ", None)
 #: A comment above a table that says something of it, and is not its header.
 _COMMENT = re.compile(r"#+\s*$|#+ ?[A-Z]\w*: ")
 _GAP = re.compile(r"\s{2,}|\t")
+_WORD = re.compile(r"\S+")
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,8 @@ class Layout:
         above: the row above the header, where it has as many cells.
         line: the header's line; that of the first row where there is none.
         rows: the first rows of data.
+        text: the header as its line has it.
+        is_exact: whether rows have as many cells as the header, which was cut by where they stand.
     """
 
     delimiter: str | None
@@ -54,6 +56,13 @@ class Layout:
     line: int = 1
     first: int = 2
     rows: tuple[tuple[str, ...], ...] = ()
+    text: str = ""
+    is_exact: bool = False
+
+    @property
+    def has_fit(self) -> bool:
+        """Whether names stand above all cells, or there are none."""
+        return not self.header or not self.rows or len(self.header) == len(self.rows[0])
 
     @property
     def width(self) -> int:
@@ -113,39 +122,67 @@ def find_layout(lines: Sequence[str]) -> Layout | None:
             return found[1]
     best: tuple[float, Layout] | None = None
     for delimiter in _DELIMITERS:
-        if delimiter is None and best is not None:
+        if delimiter is None and best is not None and best[1].has_fit:
             break
         found = _layout(filled, delimiter)
-        if found is not None and (best is None or found[0] > best[0]):
+        if found is not None and (
+            best is None or (found[0], found[1].has_fit) > (best[0], best[1].has_fit)
+        ):
             best = found
-    return best[1] if best is not None else None
+    return best[1] if best is not None else _of_one_column(filled)
+
+
+def _of_one_column(lines: list[tuple[int, str]]) -> Layout | None:
+    """The layout of numbers that stand below each other, a name above them or none."""
+    are_values = [NUMBER.match(line.strip()) is not None for _, line in lines]
+    if not any(are_values):
+        return None
+    start = are_values.index(True)
+    if start > 1 or len(lines) - start < 2 or not all(are_values[start:]):
+        return None
+    header = (lines[0][1].strip(),) if start else ()
+    rows = tuple((line.strip(),) for _, line in lines[start : start + 50])
+    (line, text), first = lines[0], lines[start][0]
+    return Layout("\n", header, line=line, first=first, rows=rows, text=text.strip() * start)
+
+
+class _Row(NamedTuple):
+    """A line as cells, and whether they are values."""
+
+    number: int
+    line: str
+    cells: list[str]
+    is_data: bool
 
 
 def _layout(lines: list[tuple[int, str]], delimiter: str | None) -> tuple[float, Layout] | None:
     """Return the largest block of rows of values that has these cells, with how large it is."""
-    mark = " " if delimiter in (None, "  ") else delimiter
-    rows: list[tuple[int, list[str], bool]] = []
+    rows: list[_Row] = []
     alike = 0
     for number, line in lines:
         if alike > _ENOUGH_ROWS:
             break
-        if mark not in line or mark not in line.strip():
+        if delimiter not in (None, "  ") and delimiter not in line.strip():
             continue
         cells = split(line.lstrip("#").lstrip() if delimiter is None else line, delimiter)
         if len(cells) < 2:
             continue
         filled = [cell for cell in cells if cell.strip()]
         values = sum(map(is_value, filled))
-        rows.append((number, cells, values > 0 and 4 * values >= len(filled)))
+        rows.append(_Row(number, line, cells, values > 0 and 4 * values >= len(filled)))
         alike = alike + 1 if len(rows) > 1 and _same_block(rows[-2], rows[-1]) else 0
     best: tuple[float, int, int] | None = None
     start = 0
     for index in range(1, len(rows) + 1):
         if index < len(rows) and _same_block(rows[index - 1], rows[index]):
             continue
-        if rows[start][2]:
-            width = len(rows[start][1])
-            has_header = start > 0 and abs(len(rows[start - 1][1]) - width) <= 1
+        if rows[start].is_data:
+            width = len(_filled(rows[start:index]))
+            above = rows[start - 1] if start else None
+            has_header = above is not None and (
+                abs(len(above.cells) - width) <= 1
+                or (delimiter is None and _of_words(above, rows[start:index]) is not None)
+            )
             score = min(index - start, 20) * min(width, 50) * (2.0 if has_header else 1.0)
             if best is None or score > best[0]:
                 best = (score, start, index)
@@ -156,45 +193,114 @@ def _layout(lines: list[tuple[int, str]], delimiter: str | None) -> tuple[float,
     return score, _with_header(rows, start, stop, delimiter)
 
 
-def _same_block(a: tuple[int, list[str], bool], b: tuple[int, list[str], bool]) -> bool:
-    return a[2] == b[2] and (not a[2] or len(a[1]) == len(b[1]))
+def _same_block(a: _Row, b: _Row) -> bool:
+    return a.is_data == b.is_data and (not a.is_data or len(a.cells) == len(b.cells))
 
 
-def _only_header(
-    rows: list[tuple[int, list[str], bool]], delimiter: str | None
-) -> tuple[float, Layout] | None:
-    for number, cells, _ in rows:
-        found = [m for cell in cells[:500] if (m := meaning(cell)) is not None]
+def _filled(rows: Sequence[_Row]) -> list[int]:
+    """The places in which any row has a cell that is not empty."""
+    width = len(rows[0].cells)
+    return [at for at in range(width) if any(row.cells[at].strip() for row in rows)]
+
+
+def _only_header(rows: list[_Row], delimiter: str | None) -> tuple[float, Layout] | None:
+    for row in rows:
+        found = [m for cell in row.cells[:500] if (m := meaning(cell)) is not None]
         if any(m.is_role for m in found) and any(m.is_rate for m in found) and delimiter:
-            header = tuple(cell.strip() for cell in cells)
-            return 0.5, Layout(delimiter, header, line=number, first=number + 1)
+            header = tuple(cell.strip() for cell in row.cells)
+            return 0.5, Layout(delimiter, header, line=row.number, first=row.number + 1)
     return None
 
 
-def _with_header(
-    rows: list[tuple[int, list[str], bool]], start: int, stop: int, delimiter: str | None
-) -> Layout:
-    width = len(rows[start][1])
-    data = tuple(tuple(cells) for _, cells, _ in rows[start : min(stop, start + 50)])
+def _with_header(rows: list[_Row], start: int, stop: int, delimiter: str | None) -> Layout:
+    own = rows[start : min(stop, start + 50)]
+    width = len(own[0].cells)
+    data = tuple(tuple(row.cells) for row in own)
     above = [
-        (number, tuple(cell.strip() for cell in cells))
-        for number, cells, is_data in rows[max(0, start - 3) : start]
-        if not is_data and 2 * len(cells) >= width
+        (row, tuple(cell.strip() for cell in row.cells))
+        for row in rows[max(0, start - 3) : start]
+        if not row.is_data and 2 * len(row.cells) >= len(_filled(own))
     ]
     units: tuple[str, ...] = ()
     if len(above) > 1 and _are_units(above[-1][1]):
         units = above.pop()[1]
-    first = rows[start][0]
+    first = own[0].number
     if not above:
         return Layout(delimiter, (), line=first, first=first, rows=data)
-    line, header = above.pop()
+    row, header = above.pop()
     over = above[-1][1] if above and len(above[-1][1]) == len(header) else ()
-    return Layout(delimiter, header, units, over, line, first, data)
+    of_words = _of_words(row, own) if delimiter is None and len(header) != width else None
+    return Layout(
+        delimiter,
+        of_words or _placed(header, own),
+        units,
+        over,
+        row.number,
+        first,
+        data,
+        row.line.strip(),
+        of_words is not None,
+    )
+
+
+def _placed(header: tuple[str, ...], rows: Sequence[_Row]) -> tuple[str, ...]:
+    """The names above the cells that they are of: rows may have empty ones between, or in front."""
+    width, filled = len(rows[0].cells), _filled(rows)
+    if len(header) == len(filled) < width:
+        names = dict(zip(filled, header, strict=True))
+        return tuple(names.get(at, "") for at in range(width))
+    if len(header) == width + 1 and not header[0].strip("#"):
+        return header[1:]
+    counts = [row.cells[0].strip(' "') for row in rows]
+    if len(header) == width - 1 and counts == [str(at) for at in range(1, len(rows) + 1)]:
+        return ("", *header)  # R numbers rows and has no name for that
+    return header
+
+
+def _of_words(header: _Row, rows: Sequence[_Row]) -> tuple[str, ...] | None:
+    """The names of as many columns as rows have cells, of words between blanks; None for others."""
+    names: list[str] = []
+    for word in header.cells:
+        if (
+            names
+            and tables.split_unit(f"{names[-1]} {word}")[1]
+            and not tables.split_unit(names[-1])[1]
+        ):
+            names[-1] += f" {word}"
+        else:
+            names.append(word)
+    if len(names) == len(rows[0].cells):
+        return tuple(names)
+    return _by_place(header.line, [row.line for row in rows[:50]])
+
+
+def _by_place(line: str, rows: Sequence[str]) -> tuple[str, ...] | None:
+    """The names of columns that all begin, or all end, where their names do; None for others."""
+    words = [(word.start(), word.end(), word[0]) for word in _WORD.finditer(line.expandtabs())]
+    spans = [[word.span() for word in _WORD.finditer(row.expandtabs())] for row in rows]
+    if len({len(each) for each in spans}) > 1:
+        return None
+    for side, best in ((1, max), (0, min)):
+        edges = [best(span[side] for span in column) for column in zip(*spans, strict=True)]
+        if not set(edges) <= {word[side] for word in words}:
+            continue
+        if side:
+            places = [int(np.searchsorted(edges, end)) for _, end, _ in words]
+        else:
+            places = [int(np.searchsorted(edges, begin, "right")) - 1 for begin, _, _ in words]
+        names: list[list[str]] = [[] for _ in edges]
+        for place, (_, _, word) in zip(places, words, strict=True):
+            if 0 <= place < len(names):
+                names[place].append(word)
+        return tuple(map(" ".join, names))
+    return None
 
 
 def _are_units(cells: Sequence[str]) -> bool:
     filled = [cell for cell in cells if cell]
-    return bool(filled) and all(unit_of(cell) is not None or len(cell) < 3 for cell in filled)
+    return bool(filled) and all(
+        tables.unit_of(cell) is not None or len(cell) < 3 for cell in filled
+    )
 
 
 @lru_cache(maxsize=4)
@@ -260,7 +366,7 @@ def decimals_of(layout: Layout) -> tuple[str, str]:
 
 #: What a value takes in memory.
 _VALUE_BYTES = 200
-_LONG: dict[str, list[str]] = TABLES["long"]
+_LONG: dict[str, list[str]] = tables.TABLES["long"]
 #: A series as Prometheus and Grafana write it: ``node_disk_io_now{device="sda"}``.
 _LABELLED = re.compile(r"([^{]*)\{(.*)\}\s*$")
 _LABEL = re.compile(r'(\w+)\s*[=:]\s*"?([^",}]*)"?')
@@ -282,7 +388,7 @@ class SeriesValue(NamedTuple):
 
 
 def labelled(name: str, labels: dict[str, str]) -> tuple[str, str, str] | None:
-    """Return the quantity, the drive and the host of a series with labels.
+    """Return the quantity, the drive and the host of a series with labels, or of a path.
 
     None for what is neither a drive's nor the host's: a limit, another chip's sensor.
     """
@@ -306,9 +412,46 @@ def labelled(name: str, labels: dict[str, str]) -> tuple[str, str, str] | None:
             name, drive = f"cpu {name}", ""
         else:
             return None
-    if (meaning(name) or total(name)) is None:
+    if (path := _PATH.search(name)) is not None:
+        is_rate = any(each.search(name) for each in (PER_SECOND, PER_INTERVAL))
+        name, of_path, of_host = _of_path(path[0].split("."))
+        drive, host = drive or of_path, host or of_host
+        name = f"{name}_per_sec" if is_rate else name
+    if not name or (meaning(name) or total(name)) is None:
         return None
-    return f"{name} [{unit}]" if (unit := labels.get("unit")) else name, drive, host
+    unit = next((labels[key] for key in _LONG["unit"] if labels.get(key)), "")
+    return f"{name} [{unit}]" if unit and "[" not in name else name, drive, host
+
+
+#: A series as Graphite names it, within functions or without: ``nas.disk-sda.disk_octets.write``.
+_PATH = re.compile(r"[\w-]+(?:\.[\w:-]+){2,}")
+_CPUS = tables.TOKENS["cpu"] | tables.TOKENS["gpu"]
+#: Functions that make rates of counters, and amounts of each interval.
+PER_SECOND = re.compile(r"(?i)persecond|scaletoseconds|\brate\(")
+PER_INTERVAL = re.compile(r"(?i)derivative|\bincrease\(|\bdelta\(")
+#: What collectd puts before a drive's name, and before that of a chip.
+_PLUGIN = re.compile(rf"^(?:[a-z]+[-_](?={tables.DISK.pattern}$)|sensors-)")
+
+
+def _of_path(parts: list[str]) -> tuple[str, str, str]:
+    """What a path's last parts name, and the drive and the host before these."""
+    parts = [_PLUGIN.sub("", part) for part in parts]
+    disks = [index for index, part in enumerate(parts) if tables.DISK.fullmatch(part)]
+    if disks:
+        start = disks[-1] + 1
+    else:
+        tails = range(len(parts) - 1, max(len(parts) - 4, 0), -1)
+        ends = (" ".join(parts[at:]) for at in tails)
+        known = (at for at, end in zip(tails, ends, strict=True) if meaning(end) or total(end))
+        start = next(known, len(parts) - 1)
+        is_part = tables.names_drive(parts[start - 1]) or not _CPUS.isdisjoint(
+            tables.tokens_of(parts[start - 1])
+        )
+        start -= is_part
+    before = parts[: disks[-1]] if disks else parts[:start]
+    host = " ".join(part for part in before if part not in tables.TABLES["paths"]["fillers"])
+    words = [tables.TABLES["paths"]["units"].get(part, part) for part in parts[start:]]
+    return " ".join(words), parts[disks[-1]] if disks else "", host
 
 
 def widened(source: Source, readings: Iterable[SeriesValue]) -> Iterator[dict[str, str]]:
@@ -318,8 +461,6 @@ def widened(source: Source, readings: Iterable[SeriesValue]) -> Iterator[dict[st
         source.keep(_VALUE_BYTES)
         row = rows.setdefault((one.host, one.drive), {}).setdefault(one.time, {})
         row[one.quantity] = one.value
-    if not rows:
-        raise source.error("has no series of a drive's bytes, I/Os or temperature")
     for host, drive in list(rows):
         # a controller's temperature is that of its only namespace
         parts = [

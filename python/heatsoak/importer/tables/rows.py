@@ -18,6 +18,7 @@ from heatsoak.identity import node_of
 from heatsoak.importer import tables
 from heatsoak.importer.frames import Array
 from heatsoak.importer.log import Options
+from heatsoak.importer.numbers import multiple
 from heatsoak.importer.source import MAX_COLUMNS, MAX_RUNS, Source
 from heatsoak.importer.tables.cells import Numbers, Words, is_timed, is_value
 from heatsoak.importer.tables.headers import meaning
@@ -34,6 +35,8 @@ _MAX_NAMED, _MAX_SHOWN = 8, 3
 #: Up to this share of a column's cells may be left out without hiding a fall.
 _LITTLE = 0.01
 _TRUNCATED = ("is truncated", "are truncated")
+#: What may stand behind a number that has no unit: ``588.54K``.
+_PREFIXES = ("k", "K", "M", "G")
 #: Delimiters of one character.
 _SINGLE = (",", ";", "\t")
 
@@ -154,6 +157,12 @@ class Reader:
                 if number < layout.first or not line:
                     continue
                 cells = split(line, delimiter)
+                is_heading = bool(layout.text) and line.strip() == layout.text
+                if is_heading:
+                    cells = list(layout.header)
+                elif layout.is_exact and len(cells) != width:
+                    self._source.skip(number, 1, ())
+                    continue
                 if pending is not None:
                     # cells are missing in the middle of the file: the last one may be cut, too
                     kept = pending[0][:-1] + [""] * (sink.needed - len(pending[0]) + 1)
@@ -166,7 +175,7 @@ class Reader:
                     continue
                 elif sink.is_data(cells):
                     pending, odd_since = (cells, number), 0
-                elif layout.header and _bare(cells[0]) == names[0]:
+                elif is_heading or (layout.header and names[0] == _bare(cells[0]) != ""):
                     # what stood right above a repeated header is its preamble
                     self._source.skip(number, -odd_since, ())
                     odd_since = 0
@@ -357,6 +366,8 @@ class _Sink:
             scale = 1.0
             if base is not None and own is not None and own.kind == base.kind:
                 scale = own.scale / base.scale
+            elif base is None and unit in _PREFIXES:
+                scale = multiple(unit, 1e3)
             if len(self._scales) < 10_000:
                 self._scales[index, unit] = scale
         return value * scale
