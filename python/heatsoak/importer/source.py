@@ -285,7 +285,8 @@ class Source:
         if self.encoding != "utf-8":
             decoder = codecs.getincrementaldecoder(self.encoding)("replace")
             head = decoder.decode(head).lstrip("\ufeff").encode("utf-8", "replace")
-        head = _with_lf(head.removeprefix(codecs.BOM_UTF8))
+        # as in lines(): a log that lost power ends in zeros
+        head = _with_lf(head.removeprefix(codecs.BOM_UTF8)).replace(b"\0", b"")
         try:
             lines = head.decode().split("\n")
         except UnicodeDecodeError:
