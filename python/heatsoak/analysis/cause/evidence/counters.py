@@ -41,7 +41,7 @@ def none_counted(view: StepView, others: Iterable[StepView]) -> Evidence | None:
 
     Drives without such counters report zeros throughout.
     """
-    for one in (view, *others):
+    for one in (view, *others) if counter_columns(view) else ():
         if any(np.any(one.track(name).values > 0) for name in counter_columns(one)):
             return "silent", "the drive counts thermal throttling, and counted none here"
     if throttle_statuses(view.columns("throttle_")):
