@@ -300,7 +300,7 @@ def _uneven(
 
 def _lost(case: Case) -> float:
     """What a drop cost: what would have been moved at the level before, and was not."""
-    return max(case.drop.before - case.drop.during, 0.0) * case.length_s
+    return max(case.drop.before - case.drop.during, 0.0) * case.drop.length_s
 
 
 def _lost_share(cases: Sequence[Case]) -> float:
@@ -314,13 +314,13 @@ def _lost_share(cases: Sequence[Case]) -> float:
 
 def matters(cases: Sequence[Case]) -> bool:
     """Return whether drops are more than short dips of a steady step."""
-    is_long = any(case.length_s > definitions.MAX_STEADY_FALL_S for case in cases)
+    is_long = any(case.drop.length_s > definitions.MAX_STEADY_FALL_S for case in cases)
     return is_long or _lost_share(cases) >= definitions.MAX_STEADY_LOSS
 
 
 def _dips(cases: Sequence[Case]) -> str:
     """What is said of drops that do not matter."""
-    longest_s = max(case.length_s for case in cases)
+    longest_s = max(case.drop.length_s for case in cases)
     deepest = max(case.drop.depth for case in cases)
     dips = "a short dip" if len(cases) == 1 else f"{len(cases)} short dips, at most"
     cost = f"{words.share_text(_lost_share(cases))} of the work"

@@ -22,6 +22,7 @@ _LOST, _BACK = (
     float(np.log((share + STANDSTILL) / (1 + STANDSTILL)))
     for share in (1 - definitions.MIN_DROP, definitions.RECOVERED)
 )
+_STILL = float(np.log(2 * STANDSTILL))
 _SECOND = -float(np.log1p(-measure.SECOND_FALL))
 #: A burst into a buffer is not as much faster than what follows.
 _MUCH_FASTER = float(np.log(definitions.MUCH_FASTER))
@@ -31,14 +32,10 @@ _SHALLOW = float(np.log1p(-0.25))
 
 @dataclass(frozen=True)
 class Stall:
-    """A dip or standstill from which throughput soon came back, in seconds from the start.
-
-    `lost` is the share of the rate that was missing.
-    """
+    """A standstill from which throughput soon came back, in seconds from the start."""
 
     begin_s: float
     end_s: float
-    lost: float
 
     @property
     def length_s(self) -> float:
@@ -54,17 +51,12 @@ class Found:
         drops: in the order of their onsets.
         swing: where there is no drop, a regular swing that was there from the start, as a drop from
             its first fall on. By itself it shows no level that anything fell from.
-        dips: stalls, and falls so short and few that they cost next to nothing; they are no drops.
+        stalls: standstills so short and few that they cost next to nothing; they are no drops.
     """
 
     drops: list[measure.Drop]
     swing: measure.Drop | None = None
-    dips: list[Stall] = field(default_factory=list)
-
-    @property
-    def standstills(self) -> list[Stall]:
-        """The dips in which nothing was moved."""
-        return [dip for dip in self.dips if dip.lost > 1 - 2 * STANDSTILL]
+    stalls: list[Stall] = field(default_factory=list)
 
 
 def find_drops(series: RateSeries) -> list[measure.Drop] | None:
@@ -143,23 +135,26 @@ class _Walk:
         """Return what is found."""
         drops = [drop for fall in self._falls() for drop in self._drops_of(fall)]
         drops = [one for one in drops if not self._traced.is_wander(one, drops)]
-        dips = []
-        for start, end in self._stalls:
-            lost = -float(np.expm1(np.min(self._seen[start:end] - self._curve[start:end])))
-            dips.append(Stall(self._traced.at_s(start), self._traced.at_s(end), lost))
+        at_s, left = self._traced.at_s, self._seen - self._curve
+        stalls = [
+            Stall(at_s(start), at_s(end))
+            for start, end in self._stalls
+            if np.min(left[start:end]) < _STILL
+        ]
         work = float(np.sum(self._series.values * self._series.interval_s))
         most_s = definitions.MAX_STEADY_FALL_S
         brief = [one for one in drops if one.recovered and one.length_s <= most_s]
         lost = sum((one.before - one.during) * one.length_s for one in brief)
         if lost < definitions.MAX_STEADY_LOSS * work:
             drops = [one for one in drops if one not in brief]
-            dips += [Stall(one.onset_s, one.end_s, one.depth) for one in brief]
+            still = [one for one in brief if one.depth > 1 - 2 * STANDSTILL]
+            stalls += [Stall(one.onset_s, one.end_s) for one in still]
         swing = None
         if not drops and (one := self._usual) is not None:
             whole = measure.Fall(0, one.start, one.start, one.end, False, swing=one)
             swing = self._traced.drop_of(whole)
         drops.sort(key=lambda one: one.onset_s)
-        return Found(drops, swing, sorted(dips, key=lambda dip: dip.begin_s))
+        return Found(drops, swing, sorted(stalls, key=lambda stall: stall.begin_s))
 
     def _usual_swing(self) -> swings.Swing | None:
         """The swing that was there from the start; a slow one has fallen all the same."""
@@ -182,7 +177,7 @@ class _Walk:
         # a pause inside a sample, or across two, shows as so many low ones
         filled = _closed(seen, bins.count(max(measure.STALL_S + 0.5 * sampling_s, 2 * sampling_s)))
         longer = _closed(seen, self._bins.count(STANDSTILL_S + bins.width_s))
-        for start, end in spans_of(seen < np.log(2 * STANDSTILL)):
+        for start, end in spans_of(seen < _STILL):
             if end - start <= self._bins.count(STANDSTILL_S):
                 whole = slice(max(0, start - 2), end + 2)
                 filled[whole] = longer[whole]
