@@ -6,10 +6,9 @@ from itertools import pairwise
 import numpy as np
 
 from heatsoak import words
-from heatsoak.analysis import reference
+from heatsoak.analysis import definitions, reference
 from heatsoak.analysis.cause.case import Case, Evidence
 from heatsoak.analysis.cause.evidence import counters
-from heatsoak.analysis.definitions import MIN_RISE_K, MIN_THROTTLING_C, MUCH_FASTER
 from heatsoak.analysis.sensors.flaws import locked_up_at
 from heatsoak.analysis.series import TIME_CONSTANTS_S, Array, lagged, resampled
 from heatsoak.analysis.view import StepView
@@ -17,7 +16,12 @@ from heatsoak.recording.columns import TEMPERATURES, own_temperatures
 from heatsoak.recording.grid import SensorTrack
 
 #: At these temperatures most, many, some and few drives throttle; below, hardly any.
-GRADES = (("very-hot", 75.0), ("hot", 65.0), ("warm", 60.0), ("lukewarm", MIN_THROTTLING_C))
+GRADES = (
+    ("very-hot", 75.0),
+    ("hot", 65.0),
+    ("warm", 60.0),
+    ("lukewarm", definitions.MIN_THROTTLING_C),
+)
 #: Under a governor a temperature stays this close to where throttling began.
 NEAR_ONSET_K = 4.0
 #: Beyond the hysteresis of most governors.
@@ -70,7 +74,7 @@ def at_onset(case: Case) -> Evidence | None:
         np.max(case.view.temp.between(drop.onset_s, drop.onset_s + fell_s), initial=onset_c)
     )
     text = f"it was at {words.temp_text(onset_c)} when it fell"
-    if fell_c >= onset_c + MIN_RISE_K:
+    if fell_c >= onset_c + definitions.MIN_RISE_K:
         text += f", and at {words.temp_text(fell_c)} before it fell no more"
     else:
         fell_c = onset_c
@@ -109,7 +113,7 @@ def course(case: Case) -> Evidence | None:
         return seen("cooled", "the drive cooled while it stayed slow")
     if more_k > NEAR_ONSET_K + to_come_k:
         return seen("rose-on", "the temperature kept rising while it was slow")
-    if onset_c - start_c < MIN_RISE_K and not case.is_nested:
+    if onset_c - start_c < definitions.MIN_RISE_K and not case.is_nested:
         return seen("flat", "the reported temperature hardly moved before the onset")
     if abs(more_k) <= NEAR_ONSET_K / 2:
         # a load that happens to change seldom does so at its new equilibrium
@@ -183,7 +187,7 @@ def hotter_at_full_speed(case: Case) -> Evidence | None:
     best: tuple[float, str] | None = None
     views = (case.view, *case.others)
     for view in views:
-        is_burst = reference.started_faster(view) > MUCH_FASTER
+        is_burst = reference.started_faster(view) > definitions.MUCH_FASTER
         if is_burst or reference.lost_from_start(view, views, in_any_state=True) is not None:
             continue
         temp_c = _hottest_at_full_speed(view)
