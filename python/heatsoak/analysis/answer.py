@@ -223,11 +223,10 @@ def _cannot_tell(step: findings.StepFindings, meta: RecordingMeta) -> findings.A
 
 def _besides(step: findings.StepFindings) -> str:
     """The deepest fall of a step and its cause, as a sentence of its own, if it is another one."""
-    deepest = step.deepest
-    if deepest is None or deepest.onset_s == step.claim.onset_s:
+    fall = max(step.falls, key=lambda one: one.loss_pct or 0.0, default=None)
+    if fall is None or fall.onset_s == step.claim.onset_s:
         return ""
     when = "Later" if step.claim.what == "hot" else "Besides,"
-    fall = next(one for one in step.claims if one.onset_s == deepest.onset_s)
     fell = fall.text.removeprefix(f"'{step.step}' ")
     return f" {when} it {fell}: {claims.cause_text(fall)}."
 

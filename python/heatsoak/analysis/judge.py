@@ -16,7 +16,7 @@ from heatsoak.analysis.findings import Findings, RecordingFindings, Verdict
 from heatsoak.analysis.likeness import alike
 from heatsoak.analysis.names import names_of
 from heatsoak.analysis.rounds import place_in_rounds, rounds_of
-from heatsoak.analysis.sensors import EpisodeOnset, judge_sensors_together
+from heatsoak.analysis.sensors import judge_sensors_together
 from heatsoak.analysis.view import RecordingView, StepView, siblings_of
 from heatsoak.errors import UsageError
 from heatsoak.identity import numbered
@@ -67,7 +67,7 @@ def read_and_judge(
         one.forget()
     trust = judge_sensors_together(
         [one.sensed for one in opened],
-        [onset for index, findings in enumerate(found) for onset in _onsets(index, findings)],
+        [[one for step in each.steps for one in step.falls] for each in found],
     )
     for one, findings, sensors in zip(opened, found, trust, strict=True):
         findings.sensors = sensors
@@ -173,14 +173,6 @@ def _cost(recording: Recording, view: StepView) -> dict[str, Any]:
     if cost is not None:
         found |= {"cpu_us_per_io": cost.us_per_io, "cpu_core_pct": cost.core_pct}
     return found
-
-
-def _onsets(index: int, findings: RecordingFindings) -> list[EpisodeOnset]:
-    return [
-        EpisodeOnset(index, step.step, episode.onset_s, episode.cause)
-        for step in findings.steps
-        for episode in step.episodes
-    ]
 
 
 def slowed_by_fills(views: Iterable[StepView]) -> Iterator[str]:
