@@ -73,13 +73,16 @@ def find(series: RateSeries) -> Found | None:
     `SECOND_FALL` of what it had come to is a drop of its own.
     """
     series = tidied(series)
-    if len(series.values) < _MIN_SAMPLES or np.ptp(series.t_s) + series.interval_s[0] < MIN_S:
+    if len(series.values) == 0 or np.ptp(series.t_s) + series.interval_s[0] < MIN_S:
         return None
-    bins = binned(series)
-    if len(bins.logs) < 4:  # fewer tell no noise
-        return None
-    found = _Walk(series, bins).found()
-    return found if found.drops else replace(found, drops=_of_stalls(series))
+    found = _walked(series)
+    return found if found is None or found.drops else replace(found, drops=_of_stalls(series))
+
+
+def _walked(series: RateSeries) -> Found | None:
+    bins = binned(series) if len(series.values) >= _MIN_SAMPLES else None
+    # fewer tell no noise
+    return None if bins is None or len(bins.logs) < 4 else _Walk(series, bins).found()
 
 
 #: Stalls that come ever more often show in means over this.
@@ -97,20 +100,15 @@ def _of_stalls(series: RateSeries) -> list[measure.Drop]:
         return []
     edges_s = _OVER_S * np.arange(count + 1, dtype=np.float64)
     means = series.means(edges_s)
-    known = np.isfinite(means)
     over = replace(series, t_s=edges_s[1:], interval_s=np.diff(edges_s), values=means)
-    over = over.without([(edges_s[n], edges_s[n + 1]) for n in np.flatnonzero(~known)])
-    bins = binned(over) if len(over.values) >= _MIN_SAMPLES else None
-    if bins is None or len(bins.logs) < 4:
+    found = _walked(over.only(np.isfinite(means)))
+    if found is None or not found.drops:
         return []
-
-    drops = _Walk(over, bins).found().drops
-    if not drops:
-        return []
-    is_stalled = series.values < _STALLED * drops[0].before
-    before = is_stalled[series.t_s <= drops[0].onset_s - _OVER_S]
-    after = is_stalled[series.t_s > drops[0].onset_s]
-    return drops if np.mean(after) >= _OFTEN and np.sum(before) <= _RARE * len(before) else []
+    first = found.drops[0]
+    is_stalled = series.values < _STALLED * first.before
+    before = is_stalled[series.t_s <= first.onset_s - _OVER_S]
+    after = is_stalled[series.t_s > first.onset_s]
+    return found.drops if np.mean(after) >= _OFTEN and np.sum(before) <= _RARE * len(before) else []
 
 
 class _Walk:
