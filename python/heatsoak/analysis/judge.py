@@ -169,10 +169,7 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
 def _cost(recording: Recording, view: StepView) -> dict[str, Any]:
     """What a step took, of power and of the host's processor."""
     sums, cost = scores.totals(view), scores.cost_of(recording, view)
-    found = {"power_mean_w": sums.power_w, "energy_j": sums.energy_j}
-    if cost is not None:
-        found |= {"cpu_us_per_io": cost.us_per_io, "cpu_core_pct": cost.core_pct}
-    return found
+    return {"power_mean_w": sums.power_w, "energy_j": sums.energy_j, **(cost.told if cost else {})}
 
 
 #: Held for less time than this, it may just have been passing.
