@@ -791,11 +791,14 @@ def test_what_is_no_drop_can_be_asked_about() -> None:
     assert swinging.drops == []
     assert swinging.swing is not None
     assert agrees(swinging.swing, cycle(20, 1, 40))
-    dip = of_parts(low((5000, 5010), to=0.92), duration_s=10800, sampling_s=1.0, sigma=0.005)
-    dipping = find(dip)
-    assert dipping is not None
-    assert dipping.drops == []
-    assert any(abs(one.begin_s - 5000) <= 2 and one.length_s > 5 for one in dipping.dips)
+    for to, count in ((0.92, 0), (0.0, 1)):
+        dip = of_parts(low((5000, 5010), to=to), duration_s=10800, sampling_s=1.0, sigma=0.005)
+        dipping = find(dip)
+        assert dipping is not None
+        assert dipping.drops == []
+        stalls = [one for one in dipping.stalls if abs(one.begin_s - 5000) <= 2]
+        assert len(stalls) == count
+        assert all(one.length_s > 5 for one in stalls)
 
 
 def test_two_falls_joined_start_as_the_first_and_end_as_the_later() -> None:

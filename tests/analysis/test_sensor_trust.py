@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 from heatsoak.analysis import SensorTrust
-from heatsoak.analysis.sensors import EpisodeOnset, judge_sensors_together, sense
+from heatsoak.analysis.findings import Claim, What
+from heatsoak.analysis.sensors import judge_sensors_together, sense
 from heatsoak.recording import Recording
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -41,10 +42,8 @@ def trusts_of(recording: Recording) -> list[SensorTrust]:
     return sense(recording).trusts
 
 
-def together(
-    recordings: Sequence[Recording], onsets: list[EpisodeOnset]
-) -> list[list[SensorTrust]]:
-    return judge_sensors_together([sense(recording) for recording in recordings], onsets)
+def together(recordings: Sequence[Recording], falls: list[list[Claim]]) -> list[list[SensorTrust]]:
+    return judge_sensors_together([sense(recording) for recording in recordings], falls)
 
 
 def made(temps: dict[str, Array], **how: Any) -> Recording:
@@ -273,12 +272,12 @@ TIMES_S = [15.0, 30.0, 55.0, 65.0]
 
 
 def began(
-    recordings: list[Recording], cause: str = "thermal", times_s: Sequence[float] = TIMES_S
-) -> list[EpisodeOnset]:
+    recordings: list[Recording], what: What = "throttled", times_s: Sequence[float] = TIMES_S
+) -> list[list[Claim]]:
     """An onset in the first step of each recording."""
     return [
-        EpisodeOnset(index, "first", onset_s, cause)
-        for index, (_, onset_s) in enumerate(zip(recordings, times_s, strict=False))
+        [Claim(what=what, step="first", onset_s=onset_s)]
+        for _, onset_s in zip(recordings, times_s, strict=False)
     ]
 
 
@@ -302,7 +301,7 @@ def places(
         # the same time from the same start is no proof
         ([70, 70, 70], [30.0] * 3, {}, "unknown", 3, (0, 2), "similar time"),
         # onsets of other causes say nothing of a temperature
-        ([70, 26], [30.0] * 2, {"cause": "spare-area"}, "unknown", 0, None, ""),
+        ([70, 26], [30.0] * 2, {"what": "slow"}, "unknown", 0, None, ""),
         # two drives are held apart
         ([70, 50, 70, 50], TIMES_S, {"serials": "ab"}, "good", 2, (0, 2), ""),
     ],
@@ -310,15 +309,15 @@ def places(
 def test_a_sensor_is_trusted_where_it_reads_the_same_at_every_onset(
     at_c: list[float],
     times_s: list[float],
-    more: dict[str, str],
+    more: dict[str, Any],
     trust: str,
     onsets: int,
     spread_k: tuple[float, float] | None,
     why: str,
 ) -> None:
-    cause = more.pop("cause", "thermal")
+    what = more.pop("what", "throttled")
     recordings = places(at_c, times_s, **more)
-    for (found,) in together(recordings, began(recordings, cause, times_s)):
+    for (found,) in together(recordings, began(recordings, what, times_s)):
         assert (found.trust, found.onsets) == (trust, onsets)
         assert why in found.why
         if spread_k is None:
@@ -331,7 +330,7 @@ def test_a_sensor_is_trusted_where_it_reads_the_same_at_every_onset(
 def test_a_temperature_that_is_higher_where_nothing_throttles_explains_nothing() -> None:
     slow = places([60, 60], TIMES_S)
     hot = case("hot", 80.0, 50.0)
-    onsets = began(slow)
+    onsets = [*began(slow), []]
     (trust,) = together([*slow, hot], onsets)[-1]
     assert trust.trust == "poor"
     assert "in 'first', which did not throttle" in trust.why
@@ -370,5 +369,5 @@ def test_any_readings_have_an_answer(values: list[float], has_load: bool) -> Non
     recording = held(frame)
     trusts = trusts_of(recording)
     assert len(trusts) == int(any(np.isfinite(values)))
-    (found,) = together([recording], [EpisodeOnset(0, "s", 1.0, "thermal")])
+    (found,) = together([recording], [[Claim(what="throttled", step="s", onset_s=1.0)]])
     assert all(trust.trust != "good" for trust in found)

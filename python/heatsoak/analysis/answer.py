@@ -181,7 +181,7 @@ def _does_not(
     warming, because = _still_warming(judged), claim.reasons
     if claim.onset_s is not None:
         sentence = f"{_BUT}{claim.text}: {claims.cause_text(claim)}{warming}."
-        next_ = _against(claim.by, meta) or _tell_apart(claim.settles, meta)
+        next_ = _against(claim.by, meta) or _tell_apart(claim, meta)
     elif bound := [step for step in judged if step.claim.by == "limited-by-host"]:
         sentence = f"Did not throttle{hot}; the host limits '{bound[0].step}'{warming}."
         because, next_ = bound[0].claim.reasons, _against("limited-by-host", meta)
@@ -212,7 +212,7 @@ def _cannot_tell(step: findings.StepFindings, meta: RecordingMeta) -> findings.A
     claim = step.claim
     if claim.onset_s is not None:
         sentence = f"{claims.open_cause(claim)}: {claim.text}."
-        next_ = _tell_apart(claim.settles, meta)
+        next_ = _tell_apart(claim, meta)
     else:
         why = "; ".join(claim.reasons) if claim.what == "slow" else claim.text
         sentence = f"Cannot tell whether '{claim.step}' was throttled: {why}."
@@ -223,11 +223,10 @@ def _cannot_tell(step: findings.StepFindings, meta: RecordingMeta) -> findings.A
 
 def _besides(step: findings.StepFindings) -> str:
     """The deepest fall of a step and its cause, as a sentence of its own, if it is another one."""
-    deepest = step.deepest
-    if deepest is None or deepest.onset_s == step.claim.onset_s:
+    fall = max(step.falls, key=lambda one: one.loss_pct or 0.0, default=None)
+    if fall is None or fall.onset_s == step.claim.onset_s:
         return ""
     when = "Later" if step.claim.what == "hot" else "Besides,"
-    fall = next(one for one in step.claims if one.onset_s == deepest.onset_s)
     fell = fall.text.removeprefix(f"'{step.step}' ")
     return f" {when} it {fell}: {claims.cause_text(fall)}."
 
@@ -324,23 +323,23 @@ _LONGER = ("quick", "why", "non-stop")
 _LOAD_IT = "load it, in a directory of that drive: heatsoak run quick --on ."
 
 
-def _run_again(meta: RecordingMeta, protocol: str | None = None, label: str = "") -> str | None:
-    """The command that runs a protocol, or the same one, where a recording was made.
-
-    None for a log, one side of a copy, or a protocol that is not bundled: its file is not known.
-    """
+def _run(
+    meta: RecordingMeta, how: str, otherwise: str, protocol: str | None = None, label: str = ""
+) -> str:
+    """`how` to run a protocol, or the same one, where a recording was made; `otherwise` for a log,
+    one side of a copy, or a protocol that is not bundled: its file is not known."""
     made, path = meta.protocol, meta.drive.get("path")
     name = protocol or made.name
     is_known = isinstance(made, Protocol) and meta.part_of_copy is None and name in bundled()
     if not is_known or not path:
-        return None
+        return otherwise
     typed = ["heatsoak", "run", name, "--on", str(path)]
     if protocol is None:
         given = {key: str(value) for key, value in made.conditions.items()}
         given |= dict([label.split("=")] if label else [])
         typed += [word for key, value in given.items() for word in ("--set", f"{key}={value}")]
         typed += ["--scale", f"{made.scale:g}"] if made.scale != 1 else []
-    return shlex.join(typed)
+    return f"{how}: {shlex.join(typed)}"
 
 
 def _against(cause: findings.Verdict, meta: RecordingMeta) -> str | None:
@@ -348,9 +347,8 @@ def _against(cause: findings.Verdict, meta: RecordingMeta) -> str | None:
     if cause == "thermal":
         return _cool_it(meta)
     if cause == "interference":
-        again = _run_again(meta)
         quiet = "while nothing else uses the drive"
-        return f"{quiet}: {again}" if again else f"log the same load {quiet}"
+        return _run(meta, quiet, f"log the same load {quiet}")
     return _HELPS.get(cause)
 
 
@@ -361,46 +359,41 @@ def _cool_it(meta: RecordingMeta) -> str:
         typed = ["heatsoak", "advise", drive, *(["--enclosure", place] if place else [])]
         return f"how much cooling it needs: {shlex.join(typed)}"
     how = "cool it better (a heatsink, more air, another slot)"
-    again = _run_again(meta, label="heatsink=new")
-    return f"{how}, then: {again}" if again else f"{how}, and log the same load again"
+    again = f"{how}, and log the same load again"
+    return _run(meta, f"{how}, then", again, label="heatsink=new")
 
 
-def _load_for_longer(meta: RecordingMeta) -> str:
+def _load_for_longer(
+    meta: RecordingMeta, otherwise: str = "a longer load would show whether it throttles"
+) -> str:
     """How a drive gets as hot as its load makes it."""
     at = _LONGER.index(meta.protocol.name) + 1 if meta.protocol.name in _LONGER else 1
-    again = _run_again(meta, _LONGER[min(at, len(_LONGER) - 1)])
-    return f"a longer load: {again}" if again else "a longer load would show whether it throttles"
+    return _run(meta, "a longer load", otherwise, _LONGER[min(at, len(_LONGER) - 1)])
 
 
 def _start_cool(meta: RecordingMeta) -> str:
     """How a drive that was hot from its first second shows its full speed."""
-    again = _run_again(meta)
-    return f"let it cool, then: {again}" if again else "log the same load on a cool drive"
+    return _run(meta, "let it cool, then", "log the same load on a cool drive")
 
 
-def _tell_apart(probe: str | None, meta: RecordingMeta) -> str | None:
-    """How to tell the likeliest causes apart; `probe` is what would, of any load."""
-    if meta.protocol.name == "why":
-        return probe
-    again = _run_again(meta, "why")
-    return f"to tell, with probes after each fall: {again}" if again else probe
+def _tell_apart(claim: findings.Claim, meta: RecordingMeta) -> str | None:
+    """How to tell the likeliest causes of a fall apart."""
+    if meta.protocol.name == "why" or claim.settles is None:
+        return claim.settles
+    return _run(meta, "to tell, with probes after each fall", claim.settles, "why")
 
 
 def _load_evenly(meta: RecordingMeta) -> str:
     """What a load that was too uneven to judge lacks, of what it has not."""
-    if again := _run_again(meta, "why"):
-        return f"a longer, even load: {again}"
     lacks = [] if own_temperatures(meta.columns) else ["temperature"]
     lacks += [] if throttle_counters(meta.columns) else ["throttling counters"]
-    if not lacks:
-        return "log an even load"
-    return f"log an even load, and beside it the drive's {' and '.join(lacks)}"
+    beside = f", and beside it the drive's {' and '.join(lacks)}" if lacks else ""
+    return _run(meta, "a longer, even load", f"log an even load{beside}", "why")
 
 
 def _measure_it(meta: RecordingMeta) -> str:
     """How to record what a recording that could not be judged lacks."""
-    scale = getattr(meta.protocol, "scale", 1.0)
-    whole = _run_again(meta, meta.protocol.name)
-    if whole:
-        return f"without --scale: {whole}" if scale < 1 else _load_for_longer(meta)
-    return "log the drive's throughput every few seconds"
+    otherwise = "log the drive's throughput every few seconds"
+    if getattr(meta.protocol, "scale", 1.0) < 1:
+        return _run(meta, "without --scale", otherwise, meta.protocol.name)
+    return _load_for_longer(meta, otherwise)

@@ -453,14 +453,14 @@ class StepFindings(_Findings):
     round: int | None = None
 
     @property
-    def deepest(self) -> Episode | None:
-        """The episode that lost most."""
-        return max(self.episodes, key=lambda one: one.depth_pct, default=None)
-
-    @property
     def claim(self) -> Claim:
         """What is said of it first."""
         return min(self.claims, key=lambda one: one.rank)
+
+    @property
+    def falls(self) -> list[Claim]:
+        """What is said of its episodes."""
+        return [one for one in self.claims if one.onset_s is not None]
 
     @property
     def reasons(self) -> list[str]:

@@ -1,7 +1,7 @@
-"""Recordings in, findings out; with what a reader must know besides, such as fills just before a
-load, and what of an answer is taken back since it was not read for certain."""
+"""Recordings in, findings out; with what a reader must know besides, and what of an answer is taken
+back since it was not read for certain."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -16,7 +16,7 @@ from heatsoak.analysis.findings import Findings, RecordingFindings, Verdict
 from heatsoak.analysis.likeness import alike
 from heatsoak.analysis.names import names_of
 from heatsoak.analysis.rounds import place_in_rounds, rounds_of
-from heatsoak.analysis.sensors import EpisodeOnset, judge_sensors_together
+from heatsoak.analysis.sensors import judge_sensors_together
 from heatsoak.analysis.view import RecordingView, StepView, siblings_of
 from heatsoak.errors import UsageError
 from heatsoak.identity import numbered
@@ -67,7 +67,7 @@ def read_and_judge(
         one.forget()
     trust = judge_sensors_together(
         [one.sensed for one in opened],
-        [onset for index, findings in enumerate(found) for onset in _onsets(index, findings)],
+        [[one for step in each.steps for one in step.falls] for each in found],
     )
     for one, findings, sensors in zip(opened, found, trust, strict=True):
         findings.sensors = sensors
@@ -169,39 +169,7 @@ def _judge(opened: RecordingView, siblings: list[StepView], window_s: float) -> 
 def _cost(recording: Recording, view: StepView) -> dict[str, Any]:
     """What a step took, of power and of the host's processor."""
     sums, cost = scores.totals(view), scores.cost_of(recording, view)
-    found = {"power_mean_w": sums.power_w, "energy_j": sums.energy_j}
-    if cost is not None:
-        found |= {"cpu_us_per_io": cost.us_per_io, "cpu_core_pct": cost.core_pct}
-    return found
-
-
-def _onsets(index: int, findings: RecordingFindings) -> list[EpisodeOnset]:
-    return [
-        EpisodeOnset(index, step.step, episode.onset_s, episode.cause)
-        for step in findings.steps
-        for episode in step.episodes
-    ]
-
-
-def slowed_by_fills(views: Iterable[StepView]) -> Iterator[str]:
-    """Yield a note for each load that started right after a precondition that had slowed the drive.
-
-    A load that is slow from the start has no drop of its own.
-    """
-    for view in views:
-        fill = view.preceded_by
-        if fill is None or fill.step.is_judged:
-            continue
-        last = fill.lasting_drop
-        if last is None or not fill.drops:
-            continue
-        lost = words.share_text(1 - last.last / fill.drops[0].before)
-        after = words.duration_text(fill.drops[0].onset_s)
-        yield (
-            f"'{fill.step.name}' fell by {lost} after {after} and was still slow when "
-            f"'{view.step.name}' started, which may have been slow from the start: a pause between "
-            "them would tell"
-        )
+    return {"power_mean_w": sums.power_w, "energy_j": sums.energy_j, **(cost.told if cost else {})}
 
 
 #: Held for less time than this, it may just have been passing.
@@ -303,7 +271,6 @@ def notes_for(recording: Recording, views: list[StepView], once: list[StepView])
             said_of = temperature_notes(view, has_clock=has_clock)
             notes += [f"'{view.step.name}': {text}" for text in said_of]
     notes += [text for view in views if (text := _stall_note(view)) is not None]
-    notes += slowed_by_fills(views)
     notes += _warm_starts(once)
     is_alone = all(view.partner is None for view in views)
     if (text := copies.lone_side_note(recording, is_alone=is_alone)) is not None:

@@ -32,33 +32,24 @@ def alike(one: object, other: object) -> bool:
     return course.load_of(one) == course.load_of(other)
 
 
-def like_runs(view: StepView, siblings: Iterable[StepView]) -> list[StepView]:
-    """Return the steps of other recordings of a drive that may be held against one of this.
+def cooled_otherwise(
+    view: StepView, siblings: Iterable[StepView]
+) -> Iterator[tuple[StepView, OtherCooling]]:
+    """Yield the steps of other recordings of a drive that had other cooling, and which.
 
     They have the same load, after as much had been written and as long ago. A recording with a step
     of the same name answers with that one, however long the drive was left to cool before.
     """
-    same = [one for one in siblings if alike(one.step, view.step) and _as_written(one, view)]
-    named = {id(one.course) for one in same if one.step.name == view.step.name}
-    return [
-        one
-        for one in same
-        if one.step.name == view.step.name
-        or (id(one.course) not in named and _is_as_long_ago(one, view))
+    # of hundreds of recordings of a drive, few were cooled otherwise
+    cooled = [(one, cooling) for one in siblings if (cooling := other_cooling(view, one))]
+    same = [
+        each for each in cooled if alike(each[0].step, view.step) and _as_written(each[0], view)
     ]
-
-
-def cooled_otherwise(
-    view: StepView, siblings: Iterable[StepView]
-) -> Iterator[tuple[StepView, OtherCooling]]:
-    """Yield the like runs that had other cooling, and which.
-
-    That is looked at first: of hundreds of recordings of a drive, few were cooled otherwise.
-    """
-    coolings = [(one, other_cooling(view, one)) for one in siblings]
-    known = {id(one): cooling for one, cooling in coolings if cooling is not None}
-    for one in like_runs(view, [one for one, _ in coolings if id(one) in known]):
-        yield one, known[id(one)]
+    named = {id(one.course) for one, _ in same if one.step.name == view.step.name}
+    for one, cooling in same:
+        is_named = one.step.name == view.step.name
+        if is_named or (id(one.course) not in named and _is_as_long_ago(one, view)):
+            yield one, cooling
 
 
 def after_the_same(one: StepView, other: StepView) -> bool:

@@ -105,14 +105,3 @@ def is_shown(view: StepView, steps: Iterable[StepView], cool_c: float) -> bool:
 def started_faster(view: StepView) -> float:
     """Return how many times as fast as its level a step was in its first second."""
     return view.throughput.mean(0.0, 1.0) / max(view.level, 1e-9)
-
-
-def is_reached(view: StepView, steps: Iterable[StepView]) -> bool:
-    """Return whether neither its first second nor a step with the same load was clearly faster.
-
-    A step that starts hot may be throttled from its first sample on, and then never falls.
-    """
-    return (
-        started_faster(view) <= definitions.MUCH_FASTER
-        and lost_from_start(view, steps, in_any_state=True) is None
-    )

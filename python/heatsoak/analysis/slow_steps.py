@@ -255,20 +255,18 @@ def _swing(series: RateSeries, bins: Array, bin_s: float, what: str) -> str | No
     size = 2 * math.sqrt(float(power[at])) / len(bins)
     if at == 0 or not is_regular or size < definitions.MIN_DROP * float(np.mean(bins)):
         return None
-    low, high = np.quantile(bins, (0.1, 0.9))
-    return (
-        f"{what} swung between {series.text(low)} and {series.text(high)} from the start, every "
-        f"{words.seconds_text(period * bin_s)}, as under a governor or a load of its own"
-    )
+    low, high = map(series.text, np.quantile(bins, (0.1, 0.9)))
+    every = words.seconds_text(period * bin_s)
+    said = f"{what} swung between {low} and {high} from the start, every {every}, as under a "
+    return f"{said}governor or a load of its own"
 
 
 def _lower(series: RateSeries, bin_s: float, what: str) -> Unheld | None:
     """The windows below the others that cost most, or the noise that would hide them."""
-    worst, said, noise, alike, hidden = 0.0, None, math.inf, 1.0, math.inf
+    worst, said, noise, alike, hidden = 0.0, "", math.inf, 1.0, math.inf
     # a loss may share its first and last sample with what is around it
-    min_loss_s = _MIN_LOSS_S + 2 * series.sampling_s
+    min_loss_s, first_s = _MIN_LOSS_S + 2 * series.sampling_s, bin_s
     most_s = definitions.MAX_STEADY_FALL_S + 2 * series.sampling_s
-    first_s = bin_s
     while len(bins := _means(series, bin_s)) >= 4:
         if math.isinf(noise) or len(bins) >= _ENOUGH:
             noise, alike = _noise(bins)
@@ -289,31 +287,30 @@ def _lower(series: RateSeries, bin_s: float, what: str) -> Unheld | None:
             low = windows < limit
             low_s = float(np.sum(low)) * bin_s
             at_once_s = max((end - start for start, end in spans_of(low)), default=0) * bin_s
-            level = float(np.mean(windows[low])) if np.any(low) else high
-            lost_s = low_s * (1 - level / high) if high > 0 else 0.0
-            is_dear = lost_s > definitions.MAX_STEADY_LOSS * series.duration_s
-            is_long = at_once_s > most_s or (low_s > min_loss_s and is_dear)
             if length_s <= max(_SEEN_S, 5 * first_s):
                 hidden = min(hidden, 1 - limit / high if high > 0 else 1.0)
+            if not low.any():
+                continue
+            level = float(np.mean(windows[low]))
+            lost_s = low_s * (1 - level / high)
+            is_dear = lost_s > definitions.MAX_STEADY_LOSS * series.duration_s
+            is_long = at_once_s > most_s or (low_s > min_loss_s and is_dear)
             at_end = bool(low[-1]) and (count > 1 or bool(low[-2]))
             if (is_long or at_end) and lost_s * high > worst:
-                worst, said = lost_s * high, (level, low_s, high)
+                worst, low_text = lost_s * high, words.duration_text(low_s)
+                said = f"{what} ran at about {series.text(level)} for {low_text} of "
+                said += f"{words.duration_text(series.duration_s)}, and {series.text(high)} at best"
         noise /= math.sqrt(2)
         bin_s *= 2
-    if said is not None:
-        level, low_s, high = said
-        span = f"{words.duration_text(low_s)} of {words.duration_text(series.duration_s)}"
-        text = f"{what} ran at about {series.text(level)} for {span}, and "
-        return f"{text}{series.text(high)} at best", None
+    if said:
+        return said, None
     if hidden <= _HIDDEN:
         return None
     speed = "its speed" if what == "it" else f"the speed of {what}"
     if hidden >= 1:
         return f"{speed} varies too much to tell", 1.0
-    return (
-        f"{speed} varies so much that a loss of {words.share_text(hidden)} would not show",
-        hidden,
-    )
+    lost = words.share_text(hidden)
+    return f"{speed} varies so much that a loss of {lost} would not show", hidden
 
 
 def _noise(bins: Array) -> tuple[float, float]:
@@ -323,9 +320,7 @@ def _noise(bins: Array) -> tuple[float, float]:
     others. Correlated noise grows with the lag at most as a random walk does.
     """
     squares: list[float] = []
-    for lag in (1, 2, 4):
-        if squares and len(bins) < 8 * lag:
-            break
+    for lag in (1, *(lag for lag in (2, 4) if len(bins) >= 8 * lag)):
         steps = bins[lag:] - bins[:-lag]
         small = float(np.quantile(np.abs(steps - np.median(steps)), 0.25)) / _QUARTILE
         squares.append(max(small, 1e-3 * float(np.median(bins)), 1e-9) ** 2)

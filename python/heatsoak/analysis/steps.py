@@ -137,10 +137,10 @@ def step_findings(
     lasting_cause_of: Callable[[StepView], findings.Verdict | None],
 ) -> findings.StepFindings:
     """Return what a step shows; `siblings` are steps of other recordings of its drive."""
-    judged, dips = _judged_or_dips(view, others, siblings)
+    judged = _falls_of(view, others, siblings)
     episodes = [episode_of(case, judgement) for case, judgement in judged]
     falls = map(partial(of_fall, view.step.name), episodes, [found for _, found in judged])
-    told = [*falls, *_beside_falls(view, others, siblings, judged, lasting_cause_of, dips)]
+    told = [*falls, *_beside_falls(view, others, siblings, judged, lasting_cause_of)]
     told.sort(key=lambda one: one.rank)
     mean = view.throughput.mean(-math.inf, math.inf)
     has_bytes = view.throughput.unit == "mb_s"
@@ -161,22 +161,19 @@ def step_findings(
     )
 
 
-def _judged_or_dips(
+def _falls_of(
     view: StepView, others: list[StepView], siblings: list[StepView]
-) -> tuple[list[tuple[Case, Judgement]], str | None]:
-    """A step's drops with their causes, or what is said of them if they do not matter."""
+) -> list[tuple[Case, Judgement]]:
+    """A step's drops with their causes; without any, an oscillation from its start by heat."""
     # the loss of one direction may be hidden in the sum
     parts = view.by_direction if view.drops == [] else [view]
     judged = [both for part in parts for both in judged_drops(part, others, siblings)]
-    if judged and not matters([case for case, _ in judged]):
-        return [], _dips([case for case, _ in judged])
     if not judged and view.oscillation_from_start is not None:
         case = Case(view.oscillation_from_start, view, list(others), list(siblings))
         judgement = weigh(case)
         # oscillation from the start may be normal for the drive; a governor leaves other traces too
-        if judgement.cause == "thermal":
-            return [(case, judgement)], None
-    return judged, None
+        judged = [(case, judgement)] if judgement.cause == "thermal" else []
+    return judged
 
 
 def _beside_falls(
@@ -185,7 +182,6 @@ def _beside_falls(
     siblings: list[StepView],
     judged: list[tuple[Case, Judgement]],
     lasting_cause_of: Callable[[StepView], findings.Verdict | None],
-    dips: str | None,
 ) -> list[findings.Claim]:
     """Look for what was seen beside drops, the more certain first: it excludes what follows."""
     claim, is_judged = partial(findings.Claim, step=view.step.name), view.drops is not None
@@ -226,7 +222,7 @@ def _beside_falls(
             one.heat = "no" if one.heat == "open" else one.heat
     if hot:
         found.append(claim(what="hot", heat="open", text=hot, reasons=[hot]))
-    held = [text for text in (dips or waited,) if text]
+    held = [waited] if waited else []
     if unjudged := _why_unknown(view):
         is_loaded = view.has_moved and len(view.throughput.t_s) > 1
         # too short to show a fall, and too cool for one of heat
@@ -305,7 +301,7 @@ def _uneven(
 
 def _lost(case: Case) -> float:
     """What a drop cost: what would have been moved at the level before, and was not."""
-    return max(case.drop.before - case.drop.during, 0.0) * case.length_s
+    return max(case.drop.before - case.drop.during, 0.0) * case.drop.length_s
 
 
 def _lost_share(cases: Sequence[Case]) -> float:
@@ -315,22 +311,6 @@ def _lost_share(cases: Sequence[Case]) -> float:
         return 0.0
     series = cases[0].view.throughput
     return lost / (lost + float(np.sum(series.values * series.interval_s)))
-
-
-def matters(cases: Sequence[Case]) -> bool:
-    """Return whether drops are more than short dips of a steady step."""
-    is_long = any(case.length_s > definitions.MAX_STEADY_FALL_S for case in cases)
-    return is_long or _lost_share(cases) >= definitions.MAX_STEADY_LOSS
-
-
-def _dips(cases: Sequence[Case]) -> str:
-    """What is said of drops that do not matter."""
-    longest_s = max(case.length_s for case in cases)
-    deepest = max(case.drop.depth for case in cases)
-    dips = "a short dip" if len(cases) == 1 else f"{len(cases)} short dips, at most"
-    cost = f"{words.share_text(_lost_share(cases))} of the work"
-    size = f"{words.share_text(deepest)} and {words.seconds_text(longest_s)}"
-    return f"{dips} of {size}, which cost {cost}"
 
 
 def _why_unknown(view: StepView) -> str | None:

@@ -6,7 +6,6 @@ wants to know.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -249,8 +248,8 @@ def unloaded_of(view: StepView) -> findings.Unloaded:
         max_mb_s=max(rate.values.tolist(), default=None) if rate.unit == "mb_s" else None,
         max_temp_c=max_c,
         temp_sensor=view.main_sensor or None,
-        longest_burst_s=max((burst.length_s for burst in bursts), default=None),
-        bursts_gb=sum(burst.moved_gb for burst in bursts),
+        longest_burst_s=max((length_s for length_s, _ in bursts), default=None),
+        bursts_gb=sum(moved_gb for _, moved_gb in bursts),
         **found,
         text=f" in {words.duration_text(view.duration_s)}"
         + (f" ({', '.join(seen)})" if seen else ""),
@@ -258,14 +257,8 @@ def unloaded_of(view: StepView) -> findings.Unloaded:
     )
 
 
-@dataclass(frozen=True)
-class _Burst:
-    length_s: float
-    moved_gb: float
-
-
-def _bursts(view: StepView) -> list[_Burst]:
-    """The spells of work, each too short to be a load that is judged."""
+def _bursts(view: StepView) -> list[tuple[float, float]]:
+    """The spells of work, each too short to be a load that is judged: how long, and GB moved."""
     rate, busy = view.throughput, view.track("busy_pct")
     if len(rate.values) == 0:
         return []
@@ -277,8 +270,9 @@ def _bursts(view: StepView) -> list[_Burst]:
             continue
         interval_s = rate.interval_s[begin:end]
         moved_gb = float(np.sum(rate.values[begin:end] * interval_s)) / 1000
-        found.append(_Burst(float(np.sum(interval_s)), moved_gb))
-    return [burst for burst in found if burst.moved_gb >= _BURST_GB]
+        if moved_gb >= _BURST_GB:
+            found.append((float(np.sum(interval_s)), moved_gb))
+    return found
 
 
 def _candidates(view: StepView) -> Iterator[tuple[str, str | None, SensorTrack]]:

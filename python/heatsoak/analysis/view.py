@@ -91,7 +91,7 @@ class StepView:
     @property
     def stalls(self) -> list[falls.Stall]:
         """Short standstills after which throughput recovered; they are not episodes."""
-        return [] if self._found is None else self._found.standstills
+        return [] if self._found is None else self._found.stalls
 
     @cached_property
     def _found(self) -> falls.Found | None:

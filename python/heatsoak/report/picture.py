@@ -411,10 +411,7 @@ class _TimeBlock(_Workload):
             for episode in _episodes(self._page, line):
                 look = causes.get(episode.cause, causes["unknown"])
                 if len(lines) > 1:
-                    level = (
-                        episode.before_mb_s or episode.before_iops or episode.before_lat_us or 0.0
-                    )
-                    axes[0].plot(episode.onset_s, level, color=look[_SHADE], **_MARK)
+                    axes[0].plot(episode.onset_s, episode.levels[1], color=look[_SHADE], **_MARK)
                 else:
                     for axis in axes:
                         _band(axis, episode, look)

@@ -79,11 +79,6 @@ class Case:
         return max(ends, default=0.0)
 
     @property
-    def length_s(self) -> float:
-        """The length of the drop."""
-        return self.drop.end_s - self.drop.onset_s
-
-    @property
     def own_end_s(self) -> float:
         """Where it falls further at once, whose cause may be another; else its end."""
         later = (self.view.drops or [])[self.index + 1 :]
@@ -136,9 +131,9 @@ class Case:
     @cached_property
     def late_c(self) -> float | None:
         """The drive's mean temperature in the second half of the drop; None if it is too short."""
-        half_s = self.drop.onset_s + 0.5 * self.length_s
+        half_s = self.drop.onset_s + 0.5 * self.drop.length_s
         late = self.view.temp.between(half_s, self.drop.end_s)
-        return float(np.mean(late)) if len(late) and self.length_s >= 10 else None
+        return float(np.mean(late)) if len(late) and self.drop.length_s >= 10 else None
 
     def before_and_during(self, column: str) -> tuple[float, float] | None:
         """Return the medians of a column's readings before the onset, and after it until

@@ -22,6 +22,7 @@ _LOST, _BACK = (
     float(np.log((share + STANDSTILL) / (1 + STANDSTILL)))
     for share in (1 - definitions.MIN_DROP, definitions.RECOVERED)
 )
+_STILL = float(np.log(2 * STANDSTILL))
 _SECOND = -float(np.log1p(-measure.SECOND_FALL))
 #: A burst into a buffer is not as much faster than what follows.
 _MUCH_FASTER = float(np.log(definitions.MUCH_FASTER))
@@ -31,14 +32,10 @@ _SHALLOW = float(np.log1p(-0.25))
 
 @dataclass(frozen=True)
 class Stall:
-    """A dip or standstill from which throughput soon came back, in seconds from the start.
-
-    `lost` is the share of the rate that was missing.
-    """
+    """A standstill from which throughput soon came back, in seconds from the start."""
 
     begin_s: float
     end_s: float
-    lost: float
 
     @property
     def length_s(self) -> float:
@@ -54,17 +51,12 @@ class Found:
         drops: in the order of their onsets.
         swing: where there is no drop, a regular swing that was there from the start, as a drop from
             its first fall on. By itself it shows no level that anything fell from.
-        dips: stalls, and falls so short and few that they cost next to nothing; they are no drops.
+        stalls: standstills so short and few that they cost next to nothing; they are no drops.
     """
 
     drops: list[measure.Drop]
     swing: measure.Drop | None = None
-    dips: list[Stall] = field(default_factory=list)
-
-    @property
-    def standstills(self) -> list[Stall]:
-        """The dips in which nothing was moved."""
-        return [dip for dip in self.dips if dip.lost > 1 - 2 * STANDSTILL]
+    stalls: list[Stall] = field(default_factory=list)
 
 
 def find_drops(series: RateSeries) -> list[measure.Drop] | None:
@@ -81,13 +73,16 @@ def find(series: RateSeries) -> Found | None:
     `SECOND_FALL` of what it had come to is a drop of its own.
     """
     series = tidied(series)
-    if len(series.values) < _MIN_SAMPLES or np.ptp(series.t_s) + series.interval_s[0] < MIN_S:
+    if len(series.values) == 0 or np.ptp(series.t_s) + series.interval_s[0] < MIN_S:
         return None
-    bins = binned(series)
-    if len(bins.logs) < 4:  # fewer tell no noise
-        return None
-    found = _Walk(series, bins).found()
-    return found if found.drops else replace(found, drops=_of_stalls(series))
+    found = _walked(series)
+    return found if found is None or found.drops else replace(found, drops=_of_stalls(series))
+
+
+def _walked(series: RateSeries) -> Found | None:
+    bins = binned(series) if len(series.values) >= _MIN_SAMPLES else None
+    # fewer tell no noise
+    return None if bins is None or len(bins.logs) < 4 else _Walk(series, bins).found()
 
 
 #: Stalls that come ever more often show in means over this.
@@ -105,20 +100,15 @@ def _of_stalls(series: RateSeries) -> list[measure.Drop]:
         return []
     edges_s = _OVER_S * np.arange(count + 1, dtype=np.float64)
     means = series.means(edges_s)
-    known = np.isfinite(means)
     over = replace(series, t_s=edges_s[1:], interval_s=np.diff(edges_s), values=means)
-    over = over.without([(edges_s[n], edges_s[n + 1]) for n in np.flatnonzero(~known)])
-    bins = binned(over) if len(over.values) >= _MIN_SAMPLES else None
-    if bins is None or len(bins.logs) < 4:
+    found = _walked(over.only(np.isfinite(means)))
+    if found is None or not found.drops:
         return []
-
-    drops = _Walk(over, bins).found().drops
-    if not drops:
-        return []
-    is_stalled = series.values < _STALLED * drops[0].before
-    before = is_stalled[series.t_s <= drops[0].onset_s - _OVER_S]
-    after = is_stalled[series.t_s > drops[0].onset_s]
-    return drops if np.mean(after) >= _OFTEN and np.sum(before) <= _RARE * len(before) else []
+    first = found.drops[0]
+    is_stalled = series.values < _STALLED * first.before
+    before = is_stalled[series.t_s <= first.onset_s - _OVER_S]
+    after = is_stalled[series.t_s > first.onset_s]
+    return found.drops if np.mean(after) >= _OFTEN and np.sum(before) <= _RARE * len(before) else []
 
 
 class _Walk:
@@ -143,23 +133,26 @@ class _Walk:
         """Return what is found."""
         drops = [drop for fall in self._falls() for drop in self._drops_of(fall)]
         drops = [one for one in drops if not self._traced.is_wander(one, drops)]
-        dips = []
-        for start, end in self._stalls:
-            lost = -float(np.expm1(np.min(self._seen[start:end] - self._curve[start:end])))
-            dips.append(Stall(self._traced.at_s(start), self._traced.at_s(end), lost))
+        at_s, left = self._traced.at_s, self._seen - self._curve
+        stalls = [
+            Stall(at_s(start), at_s(end))
+            for start, end in self._stalls
+            if np.min(left[start:end]) < _STILL
+        ]
         work = float(np.sum(self._series.values * self._series.interval_s))
         most_s = definitions.MAX_STEADY_FALL_S
         brief = [one for one in drops if one.recovered and one.length_s <= most_s]
         lost = sum((one.before - one.during) * one.length_s for one in brief)
         if lost < definitions.MAX_STEADY_LOSS * work:
             drops = [one for one in drops if one not in brief]
-            dips += [Stall(one.onset_s, one.end_s, one.depth) for one in brief]
+            still = [one for one in brief if one.depth > 1 - 2 * STANDSTILL]
+            stalls += [Stall(one.onset_s, one.end_s) for one in still]
         swing = None
         if not drops and (one := self._usual) is not None:
             whole = measure.Fall(0, one.start, one.start, one.end, False, swing=one)
             swing = self._traced.drop_of(whole)
         drops.sort(key=lambda one: one.onset_s)
-        return Found(drops, swing, sorted(dips, key=lambda dip: dip.begin_s))
+        return Found(drops, swing, sorted(stalls, key=lambda stall: stall.begin_s))
 
     def _usual_swing(self) -> swings.Swing | None:
         """The swing that was there from the start; a slow one has fallen all the same."""
@@ -182,7 +175,7 @@ class _Walk:
         # a pause inside a sample, or across two, shows as so many low ones
         filled = _closed(seen, bins.count(max(measure.STALL_S + 0.5 * sampling_s, 2 * sampling_s)))
         longer = _closed(seen, self._bins.count(STANDSTILL_S + bins.width_s))
-        for start, end in spans_of(seen < np.log(2 * STANDSTILL)):
+        for start, end in spans_of(seen < _STILL):
             if end - start <= self._bins.count(STANDSTILL_S):
                 whole = slice(max(0, start - 2), end + 2)
                 filled[whole] = longer[whole]

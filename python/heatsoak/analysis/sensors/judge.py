@@ -2,7 +2,7 @@
 the same whenever throttling starts."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from heatsoak import words
-from heatsoak.analysis.findings import SensorTrust
+from heatsoak.analysis.findings import Claim, SensorTrust
 from heatsoak.analysis.sensors import flaws
 from heatsoak.analysis.sensors.readings import TemperatureReadings, ThermalLog, read_log
 from heatsoak.identity import numbered
@@ -25,22 +25,6 @@ APART_K = 10.0
 _NEAR_S = 15.0
 #: Onset times that differ by this factor are different.
 _OTHER_TIME_X = 1.5
-
-
-@dataclass(frozen=True)
-class EpisodeOnset:
-    """The start of an episode.
-
-    Attributes:
-        recording: its index among the judged recordings; runs in one log share a path.
-        onset_s: from the start of the step's load.
-        cause: the episode's cause.
-    """
-
-    recording: int
-    step: str
-    onset_s: float
-    cause: str
 
 
 @dataclass(frozen=True)
@@ -182,23 +166,21 @@ def sense(recording: Recording, samples: pl.DataFrame | None = None) -> Sensed:
 
 
 def judge_sensors_together(
-    sensed: Sequence[Sensed], onsets: Iterable[EpisodeOnset]
+    sensed: Sequence[Sensed], falls: Sequence[Sequence[Claim]]
 ) -> list[list[SensorTrust]]:
     """Return the trust in the temperatures of each recording.
 
     Recordings of the same drive are evidence for each other: a reading explains throttling if it is
-    the same whenever throttling starts, in any conditions. `onsets` are those of all episodes,
+    the same whenever throttling starts, in any conditions. `falls` are those of each recording,
     whatever their cause: a step without any shows what a temperature reaches without throttling.
     """
-    began = list(onsets)
     drives = numbered([one.recording.identity for one in sensed])
     sightings: dict[tuple[int, str], list[ReadingAtOnset]] = defaultdict(list)
-    for index, one in enumerate(sensed):
-        here = [onset for onset in began if onset.recording == index]
+    for one, drive, here in zip(sensed, drives, falls, strict=True):
         for readings in one.log.readings:
             if not readings.is_of_host and readings.name not in one.distrusted:
                 clean = readings.only(~flaws.is_code(readings))
-                sightings[drives[index], readings.name] += _sightings(one, clean, here)
+                sightings[drive, readings.name] += _sightings(one, clean, here)
     return [
         [trust_from_onsets(trust, sightings[drive, trust.name]) for trust in one.trusts]
         for one, drive in zip(sensed, drives, strict=True)
@@ -253,22 +235,22 @@ def _twin(readings: TemperatureReadings, others: list[TemperatureReadings]) -> s
 
 
 def _sightings(
-    one: Sensed, readings: TemperatureReadings, onsets: list[EpisodeOnset]
+    one: Sensed, readings: TemperatureReadings, falls: Sequence[Claim]
 ) -> list[ReadingAtOnset]:
     """A temperature's readings at the onsets of heat, and its highest in steps without an onset."""
     recording, stretches = one.recording, one.log.stretches
     labels = tuple(sorted((key, str(v)) for key, v in recording.meta.conditions.items()))
     condition = labels or recording.path_text
     found: list[ReadingAtOnset] = []
-    for onset in onsets:
-        stretch = stretches.get(onset.step)
-        if stretch is None or onset.cause != "thermal":
+    for fall in falls:
+        stretch = stretches.get(name := fall.step or "")
+        if stretch is None or fall.onset_s is None or fall.what != "throttled":
             continue
-        reading_c = readings.at(stretch.start_s + onset.onset_s, _NEAR_S)
+        reading_c = readings.at(stretch.start_s + fall.onset_s, _NEAR_S)
         start_c = readings.at(stretch.start_s, _NEAR_S)
         if reading_c is not None:
-            found.append(ReadingAtOnset(condition, onset.step, reading_c, start_c, onset.onset_s))
-    fell = {onset.step for onset in onsets}
+            found.append(ReadingAtOnset(condition, name, reading_c, start_c, fall.onset_s))
+    fell = {fall.step for fall in falls}
     for step in recording.meta.protocol.workload_steps:
         stretch = stretches.get(step.name)
         if stretch is None or not step.is_judged or step.name in fell:

@@ -312,7 +312,7 @@ def _in_flight(case: Case) -> Evidence | None:
     """
     if case.view.partner is not None:
         return None
-    if case.length_s < max(MIN_DEMAND_S, MIN_DEMAND_SAMPLES * case.view.throughput.sampling_s):
+    if case.drop.length_s < max(MIN_DEMAND_S, MIN_DEMAND_SAMPLES * case.view.throughput.sampling_s):
         # I/Os that hung complete late, after the drop
         return None
     before, during = (_queue(case.view, *span) for span in _spans(case))

@@ -80,22 +80,25 @@ COOLER_K = 8.0
 def at_once(case: Case) -> Evidence | None:
     """The same load again at once: a full cache or hot drive is unchanged, others' work may end."""
     view = _next_alike(case, 0.0, RESTED_S)
-    back = None if view is None else _share_back(case, view)
-    if view is None or back is None:
+    return None if view is None else _back(case, view, f"'{view.step.name}' started at once")
+
+
+def _back(case: Case, view: StepView, said: str) -> Evidence | None:
+    """Whether the loss was recovered when a step started, after what is `said` of it."""
+    back = _share_back(case, view)
+    if back is None:
         return None
     if back >= MIN_RECOVERED:
-        return "back", f"'{view.step.name}' started at once, at full speed again"
+        return "back", f"{said}, at full speed again"
     if back <= MAX_STILL_SLOW:
-        return "slow", f"'{view.step.name}' started at once, as slow as before"
-    back_text = f"with {words.share_text(back)} of the loss recovered"
-    return "partly", f"'{view.step.name}' started at once, {back_text}"
+        return "slow", f"{said}, as slow as before"
+    return "partly", f"{said}, with {words.share_text(back)} of the loss recovered"
 
 
 def after_a_rest(case: Case) -> Evidence | None:
     """The same load again after a rest: how fast it started, after how long, and how warm."""
     view = _next_alike(case, RESTED_S, math.inf)
-    back = None if view is None else _share_back(case, view)
-    if view is None or back is None:
+    if view is None:
         return None
     rest_s = view.course.rest_before_s(view.start_s)
     start_c = view.start_c
@@ -106,14 +109,12 @@ def after_a_rest(case: Case) -> Evidence | None:
     # a governor may hold on until the drive has cooled far below where it began
     is_cool = start_c is not None and start_c < definitions.MIN_THROTTLING_C
     is_as_hot = warmer_k is not None and warmer_k >= -definitions.HELD_WITHIN_K
-    said = f"'{view.step.name}' started {how}{warm}"
-    if back >= MIN_RECOVERED:
-        seen = "back-as-hot" if is_as_hot else "back-cooler" if is_cooler else "back"
-        return seen, f"{said}, at full speed again"
-    if back <= MAX_STILL_SLOW:
-        seen = "slow-though-cooler" if is_cooler and is_cool else "slow"
-        return seen, f"{said}, as slow as before"
-    return "partly", f"{said}, with {words.share_text(back)} of the loss recovered"
+    found = _back(case, view, f"'{view.step.name}' started {how}{warm}")
+    if found is not None and found[0] == "back" and (is_as_hot or is_cooler):
+        return "back-as-hot" if is_as_hot else "back-cooler", found[1]
+    if found is not None and found[0] == "slow" and is_cooler and is_cool:
+        return "slow-though-cooler", found[1]
+    return found
 
 
 def again(case: Case) -> Evidence | None:

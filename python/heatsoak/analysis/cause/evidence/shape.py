@@ -88,7 +88,8 @@ def end(case: Case) -> Evidence | None:
     if case.drop.oscillates:
         return None
     if case.drop.recovered:
-        said = f"it ended on its own after {words.seconds_text(case.length_s)}, under the same load"
+        lasted = words.seconds_text(case.drop.length_s)
+        said = f"it ended on its own after {lasted}, under the same load"
         back_s = case.drop.back_s
         after = case.view.throughput.mean(back_s, back_s + LONG_S)
         temps_c = case.view.temp.between(back_s, back_s + LONG_S).tolist()
@@ -99,8 +100,8 @@ def end(case: Case) -> Evidence | None:
         return "by-itself", said
     left_s = case.view.throughput.duration_s - case.drop.end_s
     # a deeper fall may have ended it
-    if case.length_s >= LONG_S and left_s < LONG_S:
-        length = words.seconds_text(case.length_s)
+    if case.drop.length_s >= LONG_S and left_s < LONG_S:
+        length = words.seconds_text(case.drop.length_s)
         if case.view.lasting_drop is case.drop or left_s < 1:
             return "lasted", f"it lasted to the end, {length}"
         return (

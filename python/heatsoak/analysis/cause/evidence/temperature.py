@@ -6,10 +6,9 @@ from itertools import pairwise
 import numpy as np
 
 from heatsoak import words
-from heatsoak.analysis import reference
+from heatsoak.analysis import definitions, reference
 from heatsoak.analysis.cause.case import Case, Evidence
 from heatsoak.analysis.cause.evidence import counters
-from heatsoak.analysis.definitions import MIN_RISE_K, MIN_THROTTLING_C
 from heatsoak.analysis.sensors.flaws import locked_up_at
 from heatsoak.analysis.series import TIME_CONSTANTS_S, Array, lagged, resampled
 from heatsoak.analysis.view import StepView
@@ -17,7 +16,12 @@ from heatsoak.recording.columns import TEMPERATURES, own_temperatures
 from heatsoak.recording.grid import SensorTrack
 
 #: At these temperatures most, many, some and few drives throttle; below, hardly any.
-GRADES = (("very-hot", 75.0), ("hot", 65.0), ("warm", 60.0), ("lukewarm", MIN_THROTTLING_C))
+GRADES = (
+    ("very-hot", 75.0),
+    ("hot", 65.0),
+    ("warm", 60.0),
+    ("lukewarm", definitions.MIN_THROTTLING_C),
+)
 #: Under a governor a temperature stays this close to where throttling began.
 NEAR_ONSET_K = 4.0
 #: Beyond the hysteresis of most governors.
@@ -65,12 +69,12 @@ def at_onset(case: Case) -> Evidence | None:
     drop, onset_c = case.drop, case.onset_c
     if onset_c is None:
         return None
-    fell_s = case.length_s if drop.oscillates else drop.fall_s
+    fell_s = case.drop.length_s if drop.oscillates else drop.fall_s
     fell_c = float(
         np.max(case.view.temp.between(drop.onset_s, drop.onset_s + fell_s), initial=onset_c)
     )
     text = f"it was at {words.temp_text(onset_c)} when it fell"
-    if fell_c >= onset_c + MIN_RISE_K:
+    if fell_c >= onset_c + definitions.MIN_RISE_K:
         text += f", and at {words.temp_text(fell_c)} before it fell no more"
     else:
         fell_c = onset_c
@@ -93,7 +97,7 @@ def course(case: Case) -> Evidence | None:
     then = "then"
     if case.drop.oscillates:
         # it is let go and cut again, each time at its limit
-        half_s = case.drop.onset_s + 0.5 * case.length_s
+        half_s = case.drop.onset_s + 0.5 * case.drop.length_s
         late_c = float(np.max(case.view.temp.between(half_s, case.drop.end_s)))
         then = "then at most"
     start_c = float(np.min(case.view.temp.between(0.0, case.drop.onset_s), initial=onset_c))
@@ -114,7 +118,7 @@ def course(case: Case) -> Evidence | None:
         return seen("cooled", "the drive cooled while it stayed slow")
     if more_k > NEAR_ONSET_K + to_come_k:
         return seen("rose-on", "the temperature kept rising while it was slow")
-    if onset_c - start_c < MIN_RISE_K and not case.is_nested:
+    if onset_c - start_c < definitions.MIN_RISE_K and not case.is_nested:
         return seen("flat", "the reported temperature hardly moved before the onset")
     if abs(more_k) <= NEAR_ONSET_K / 2:
         # a load that happens to change seldom does so at its new equilibrium
@@ -127,7 +131,7 @@ def course(case: Case) -> Evidence | None:
 def recovery(case: Case) -> Evidence | None:
     """A governor releases the drive once it has cooled; other causes end at any temperature."""
     drop, onset_c = case.drop, case.onset_c
-    if not drop.recovered or drop.oscillates or onset_c is None or case.length_s < MIN_BEND_S:
+    if not drop.recovered or drop.oscillates or onset_c is None or case.drop.length_s < MIN_BEND_S:
         return None
     # a governor that holds a limit lets go as slowly as the drive cools
     within = case.view.temp.between(drop.onset_s, drop.back_s)
@@ -180,13 +184,17 @@ def _slope_k_s(case: Case) -> float | None:
 
 
 def hotter_at_full_speed(case: Case) -> Evidence | None:
-    """A drive does not throttle at a temperature at which it runs at full speed for a while."""
+    """A drive does not throttle at a temperature at which it runs at full speed for a while.
+
+    A step that starts hot may be throttled from its first sample on, and then never falls.
+    """
     if case.onset_c is None or case.is_nested:
         return None
     best: tuple[float, str] | None = None
     views = (case.view, *case.others)
     for view in views:
-        if not reference.is_reached(view, views):
+        is_burst = reference.started_faster(view) > definitions.MUCH_FASTER
+        if is_burst or reference.lost_from_start(view, views, in_any_state=True) is not None:
             continue
         temp_c = _hottest_at_full_speed(view)
         if temp_c is not None and (best is None or temp_c > best[0]):
@@ -327,7 +335,7 @@ def balance(case: Case) -> Evidence | None:
     settled_s = 0.5 * (drop.onset_s - since_s)
     if not case.is_nested or drop.depth < MIN_DEPTH:
         return None
-    if settled_s < MIN_SECOND_FALL_S or case.length_s < 2 * MIN_SECOND_FALL_S:
+    if settled_s < MIN_SECOND_FALL_S or case.drop.length_s < 2 * MIN_SECOND_FALL_S:
         return None
     period_s = _period_s(case)
     if period_s > settled_s:
