@@ -37,11 +37,9 @@ _AS_SSD = results.lines_of(
 _AS_SSD_TESTS: dict[str, tuple[str, bool, int | None, int]] = {
     "s": ("sequential", False, 16 * results.MIB, 1),
     "1": ("sequential", False, 16 * results.MIB, 1),
-    "4k-": ("random 4K, 64 threads", True, 4096, 64),
-    "4k": ("random 4K", True, 4096, 1),
-    "a": ("access time", True, None, 1),
-    "5": ("access time", True, 512, 1),
-}
+    "4k-": ("random 4K, 64 threads", True, 4096, 64), "4k": ("random 4K", True, 4096, 1),
+    "a": ("access time", True, None, 1), "5": ("access time", True, 512, 1),
+}  # fmt: skip
 
 
 def _as_ssd_log(source: Source, run: results.Told) -> Log | None:
