@@ -455,5 +455,7 @@ _WAYS: dict[str, Callable[[Monitor, Source, reports.ReportReader], Remark | None
 }  # fmt: skip
 VMSTAT, GSTAT, COLLECTL, ZPOOL, SCRUB, DSTAT, ESXTOP, NMON, DISKSTATS = (
     Monitor(**fields).format(name)
-    for name, fields in tomllib.loads((files(__package__) / "machine.toml").read_text()).items()
+    for name, fields in tomllib.loads(
+        (files(__package__) / "machine.toml").read_text("utf-8")
+    ).items()
 )
