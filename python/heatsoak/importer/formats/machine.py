@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.resources import files
-from typing import Any
 
 import numpy as np
 
@@ -40,7 +39,7 @@ class Monitor:
     first: str = ""
     trim: str = ""
     device: str = ""
-    columns: dict[str, Any] = field(default_factory=dict)
+    columns: Sequence[Sequence[str]] = ()
     idle: Sequence[str] = ()
     stamp: Sequence[str] = ()
     at: str = r"(?!)"
@@ -52,7 +51,7 @@ class Monitor:
     @property
     def known(self) -> dict[str, tuple[str, float]]:
         """What each header is: a recording's column, and its scale."""
-        return {name: (to, _UNITS[unit]) for name, (to, unit) in self.columns.items()}
+        return {name: (to, _UNITS["".join(unit)]) for name, to, *unit in self.columns}
 
     def recognises(self, source: Source) -> bool:
         """Whether a file has a line of each mark."""
@@ -456,5 +455,7 @@ _WAYS: dict[str, Callable[[Monitor, Source, reports.ReportReader], Remark | None
 }  # fmt: skip
 VMSTAT, GSTAT, COLLECTL, ZPOOL, SCRUB, DSTAT, ESXTOP, NMON, DISKSTATS = (
     Monitor(**fields).format(name)
-    for name, fields in tomllib.loads((files(__package__) / "machine.toml").read_text()).items()
+    for name, fields in tomllib.loads(
+        (files(__package__) / "machine.toml").read_text("utf-8")
+    ).items()
 )

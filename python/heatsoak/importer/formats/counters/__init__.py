@@ -511,11 +511,9 @@ WINDOWS = _format("windows", "PowerShell's Get-StorageReliabilityCounter", _take
 
 #: Counters of a page, from its byte 32 on, 16 bytes each.
 _COUNTERS = (
-    ("read_bw_mb_s", DATA_UNIT_MB),
-    ("write_bw_mb_s", DATA_UNIT_MB),
-    ("read_iops", 1.0),
+    ("read_bw_mb_s", DATA_UNIT_MB), ("write_bw_mb_s", DATA_UNIT_MB), ("read_iops", 1.0),
     ("write_iops", 1.0),
-)
+)  # fmt: skip
 _HEX_LINE = re.compile(
     r"\s*([0-9a-f]{3,8}):?((?:\s{1,2}[0-9a-f]{2}){1,16}|(?:\s{1,2}[0-9a-f]{4}){1,8})(?![0-9a-f])",
     re.IGNORECASE,

@@ -166,24 +166,14 @@ def _rows(value: Any) -> Iterator[dict[str, Any]]:
 _MAX_DEPTH = 8
 #: Keys of smartctl's documents.
 SMARTCTL = (
-    "nvme_smart_health_information_log",
-    "smartctl",
-    "ata_smart_attributes",
-    "ata_sct_status",
-    "available_spare_threshold",
-    "scsi_error_counter_log",
-    "scsi_version",
-)
+    "nvme_smart_health_information_log", "smartctl", "ata_smart_attributes", "ata_sct_status",
+    "available_spare_threshold", "scsi_error_counter_log", "scsi_version",
+)  # fmt: skip
 #: Keys of nvme-cli's health logs.
 NVME = (
-    "critical_warning",
-    "avail_spare",
-    "spare_thresh",
-    "percent_used",
-    "data_units_written",
-    "temperature_sensor_1",
-    "thm_temp1_trans_count",
-)
+    "critical_warning", "avail_spare", "spare_thresh", "percent_used", "data_units_written",
+    "temperature_sensor_1", "thm_temp1_trans_count",
+)  # fmt: skip
 CONVERTED = "temperatures in kelvin were converted to Celsius by subtracting 273"
 _NO_TRANSITIONS = (
     "how often it throttled is not in smartctl's JSON: 'nvme smart-log' or 'smartctl -a' has it"

@@ -7,7 +7,7 @@ lines, columns and elements hold, and in which unit.
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
@@ -65,6 +65,52 @@ def told(text: str, lines: Lines) -> tuple[str, dict[str, str]]:
         if (match := pattern.match(text)) is not None:
             return kind, match.groupdict("")
     return "", {}
+
+
+@dataclass
+class Told:
+    """What the lines of one run tell.
+
+    Attributes:
+        facts: the named parts of lines, the last of each name.
+        rows: of each line that is a result its parts, the facts before it, and its number, `line`.
+    """
+
+    facts: dict[str, str]
+    rows: list[dict[str, str]]
+
+
+def told_runs(
+    source: Source,
+    lines: Lines,
+    results: Sequence[str] = ("result",),
+    plain: Callable[[str], str] = str,
+    *,
+    end: str = "",
+    kept: Sequence[str] = (),
+) -> Iterator[Told]:
+    """Yield what lines tell, run by run.
+
+    A line ``run`` begins one, and so does what follows the fact `end`, of which the facts `kept`
+    are those of the run before. `results` are kinds of lines that are a result each.
+    """
+    run = Told({}, [])
+    for number, text in source.kept_lines():
+        text = plain(text)
+        match = next(((k, m) for k, p in lines.items() if (m := p.match(text)) is not None), None)
+        if match is None:
+            continue
+        kind, groups = match[0], match[1].groupdict()
+        has_more = bool(run.rows or run.facts.keys() - {"tool", "version", *kept})
+        if has_more and (kind == "run" or (end in run.facts and end not in groups)):
+            yield run
+            run = Told({} if kind == "run" else {n: run.facts.get(n, "") for n in kept}, [])
+        if kind in results:
+            own = {name: value or "" for name, value in groups.items()}
+            run.rows.append({**run.facts, **own, "line": str(number)})
+        else:
+            run.facts |= {name: value for name, value in groups.items() if value is not None}
+    yield run
 
 
 # --- tests ---

@@ -126,11 +126,9 @@ _ASKED = lines_of(
 )
 #: Lines that say what is asked of a target by themselves.
 _FIXED = {
-    "reads": ("writes_pct", 0.0),
-    "writes": ("writes_pct", 100.0),
-    "random": ("random_pct", 100.0),
+    "reads": ("writes_pct", 0.0), "writes": ("writes_pct", 100.0), "random": ("random_pct", 100.0),
     "sequential": ("random_pct", 0.0),
-}
+}  # fmt: skip
 _RESULTS = lines_of(
     section=r"(?P<way>Total|Read|Write) IO\s{0,9}$",
     duration=r"(?:actual )?test time:.*?(?P<value>\S*?)s*\s*$",
@@ -225,23 +223,17 @@ _PERCENTILES = {50.0: "p50", 99.0: "p99", 99.9: "p999", 100.0: "max"}
 #: What is asked of a target: the element, the field, and its value, unless the element has it.
 #: `Random` and `StrideSize` say less than a ratio does.
 _ELEMENTS: tuple[tuple[str, str, float | None], ...] = (
-    ("BlockSize", "block", None),
-    ("StrideSize", "random_pct", 0.0),
-    ("Random", "random_pct", 100.0),
-    ("RandomRatio", "random_pct", None),
-    ("WriteRatio", "writes_pct", None),
-    ("RequestCount", "requests", None),
+    ("BlockSize", "block", None), ("StrideSize", "random_pct", 0.0),
+    ("Random", "random_pct", 100.0), ("RandomRatio", "random_pct", None),
+    ("WriteRatio", "writes_pct", None), ("RequestCount", "requests", None),
     ("ThreadsPerFile", "threads", None),
-)
+)  # fmt: skip
 _INTERVAL = {
-    "t_ms": "SampleMillisecond",
-    "read_iops": "Read",
-    "write_iops": "Write",
-    "read_lat_ms": "ReadAvgLatencyMilliseconds",
-    "write_lat_ms": "WriteAvgLatencyMilliseconds",
+    "t_ms": "SampleMillisecond", "read_iops": "Read", "write_iops": "Write",
+    "read_lat_ms": "ReadAvgLatencyMilliseconds", "write_lat_ms": "WriteAvgLatencyMilliseconds",
     "read_lat_max_ms": "ReadMaxLatencyMilliseconds",
     "write_lat_max_ms": "WriteMaxLatencyMilliseconds",
-}
+}  # fmt: skip
 
 
 def _trees(source: Source) -> Iterator[Element]:

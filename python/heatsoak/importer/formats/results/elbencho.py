@@ -225,24 +225,17 @@ def _read_live(source: Source) -> list[Log]:
 
 #: Columns of the results as CSV, and where they stand in those as JSON.
 _IN_JSON = {
-    "operation": "phase_type",
-    "ISO date": "iso_start_date",
-    "block size": "config/block_size",
-    "IO depth": "config/io_depth",
-    "threads": "config/threads",
-    "random": "config/random_offsets",
-    "version": "config/version",
-    "time ms [last]": "last_done/elapsed_time_ms",
-    "CPU% [last]": "last_done/cpu%",
-    "bytes": "last_done/bytes",
-    "IOPS [last]": "last_done/iops",
+    "operation": "phase_type", "ISO date": "iso_start_date", "block size": "config/block_size",
+    "IO depth": "config/io_depth", "threads": "config/threads", "random": "config/random_offsets",
+    "version": "config/version", "time ms [last]": "last_done/elapsed_time_ms",
+    "CPU% [last]": "last_done/cpu%", "bytes": "last_done/bytes", "IOPS [last]": "last_done/iops",
     "IO lat us [avg]": "last_done/latency/IO/avg_us",
     "IO lat us [max]": "last_done/latency/IO/max_us",
     "rwmix read bytes": "last_done/rwmix_read/bytes",
     "rwmix read IOPS [last]": "last_done/rwmix_read/iops",
     "rwmix read IO lat us [avg]": "last_done/latency/IO/rwmix_read/avg_us",
     "rwmix read IO lat us [max]": "last_done/latency/IO/rwmix_read/max_us",
-}
+}  # fmt: skip
 #: What stands before columns of the reads of a mix, and before those of its writes in the text.
 _MIX, _MIX_WRITES = "rwmix read ", "write "
 

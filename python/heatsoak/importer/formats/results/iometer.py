@@ -8,7 +8,7 @@ which name no specification, before that.
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from heatsoak.importer import log
@@ -31,6 +31,7 @@ from heatsoak.importer.source import Source
 from heatsoak.importer.tables.layout import split
 from heatsoak.importer.tables.rows import wanted_drives
 from heatsoak.importer.timestamps import read_times
+from heatsoak.recording import UNREAD, Touched
 from heatsoak.words import number_text
 
 #: Lines that say what the lines after them hold.
@@ -52,6 +53,7 @@ _SPECIFICATION_NAME = re.compile(
 #: Rows of results, from those that speak for all downwards; others are processors and networks.
 _KINDS = ("ALL", "MANAGER", "WORKER", "DISK")
 _OTHER_KINDS = ("PROCESSOR", "CPU", "TCP", "VI", "NETWORK")
+_RATES = {"iops", "read_iops", "bw", "read_bw"}
 #: Rows of one update are written within a moment, one worker after the other.
 _SAME_UPDATE_S = 0.3
 _MAX_RUN_S = 1e7
@@ -60,42 +62,55 @@ _UNIT_TOLERANCE = 0.01
 
 #: Headers of the columns that are taken, besides rates.
 _COLUMNS = {
-    "iops": "iops",
-    "read iops": "read_iops",
-    "write iops": "write_iops",
-    "errors": "errors",
-    "bytes read": "bytes_read",
-    "bytes written": "bytes_written",
-    "read i/os": "reads",
-    "write i/os": "writes",
-    "# disks": "disks",
-    "average response time": "lat_ms",
-    "average read response time": "read_lat_ms",
-    "average write response time": "write_lat_ms",
+    "iops": "iops", "read iops": "read_iops", "write iops": "write_iops", "errors": "errors",
+    "bytes read": "bytes_read", "bytes written": "bytes_written", "read i/os": "reads",
+    "write i/os": "writes", "# disks": "disks", "average response time": "lat_ms",
+    "average read response time": "read_lat_ms", "average write response time": "write_lat_ms",
     "maximum read response time": "read_lat_max_ms",
-    "maximum write response time": "write_lat_max_ms",
-    "queue depth": "queue_depth",
-    "% cpu utilization": "cpu_pct",
-    "total raw run time": "run_ticks",
+    "maximum write response time": "write_lat_max_ms", "queue depth": "queue_depth",
+    "% cpu utilization": "cpu_pct", "total raw run time": "run_ticks",
     "processor speed": "ticks_hz",
-}
+}  # fmt: skip
 #: Header of a rate -> bytes of its megabyte, the certain ones first; None: the rows tell.
 _MEGABYTES: tuple[tuple[str, int | None], ...] = (
-    ("mbps (decimal)", MB),
-    ("mibps (binary)", MIB),
-    ("mbps (binary)", MIB),
-    ("mibps", MIB),
+    ("mbps (decimal)", MB), ("mibps (binary)", MIB), ("mbps (binary)", MIB), ("mibps", MIB),
     ("mbps", None),
-)
+)  # fmt: skip
+
+
+#: Headers of texts.
+_TEXTS = {"target type": "kind", "target name": "target", "access specification name":
+          "specification", "time stamp": "time", "timestamp": "time"}  # fmt: skip
 
 
 @dataclass(slots=True)
 class _Result:
-    time: str
-    target: str
-    specification: str
-    values: Row
+    kind: str = ""
+    target: str = ""
+    specification: str = ""
+    time: str = ""
+    values: Row = field(default_factory=dict)
     t_s: float = math.nan
+
+    @classmethod
+    def of(cls, places: Mapping[str, int], cells: Sequence[str]) -> "_Result":
+        """Return what a row holds, by the places of columns."""
+        there = {key: cells[at] for key, at in places.items() if at < len(cells)}
+        kind, target, specification, time = (
+            short(there.pop(key, "")) for key in ("kind", "target", "specification", "time")
+        )
+        values = {key: v for key, cell in there.items() if (v := number(cell)) is not None}
+        return cls(kind.strip(" '").upper(), target, specification, time, values)
+
+
+def _places(cells: Sequence[str]) -> tuple[dict[str, int], int | None]:
+    """Return where the columns of a header are, and the bytes of its megabyte, where it says so."""
+    names = {name.strip(" '\"").lower(): at for at, name in reversed(list(enumerate(cells)))}
+    rates = ((r, size) for r, size in _MEGABYTES if {r, f"read {r}"} & names.keys())
+    rate, size = next(rates, ("", None))
+    of_rate = {rate: "bw", f"read {rate}": "read_bw", f"write {rate}": "write_bw"}
+    wanted = _COLUMNS | _TEXTS | of_rate
+    return {key: names[name] for name, key in wanted.items() if name in names}, size
 
 
 @dataclass
@@ -146,20 +161,21 @@ def _read(source: Source, options: log.Options) -> list[log.Log]:
 
 def _tests(source: Source) -> Iterator[_Test]:
     """Yield each test, also what stands before the first header."""
-    test, block, table = _Test(), None, _Table()
+    test, block, separator = _Test(), None, ","
+    places, megabyte = _places(())
     awaited = specification = ""
     for line, text in source.kept_lines():
         if not text.strip(" \t,;\"'"):
             continue
         kind, found = told(text, _LINES)
-        table.separator = found.get("separator") or table.separator
-        cells = split(text, table.separator)
+        separator = found.get("separator") or separator
+        cells = split(text, separator)
         word = short(cells[0]) if cells else ""
         if kind == "test":
             yield test
             test, block, awaited = _Test(), None, ""
         elif kind == "results":
-            table.begin(cells)
+            places, megabyte = _places(cells)
             block, awaited = None, "rows"
         elif kind and kind != "other":
             awaited = kind
@@ -170,16 +186,17 @@ def _tests(source: Source) -> Iterator[_Test]:
                 test.specifications.setdefault(specification, []).append(known)
             else:
                 source.skip(line)
-        elif awaited == "rows" and table.names and not text.startswith("'"):
-            target, result = table.result(cells)
-            if result is None:
+        elif awaited == "rows" and places and not text.startswith("'"):
+            result = _Result.of(places, cells)
+            target = result.kind
+            if target not in _KINDS or _RATES.isdisjoint(result.values):
                 if target not in _OTHER_KINDS:
                     source.skip(line)
                 continue
             if block is None or (target == "ALL" and target in block.totals):
                 block = _Block()
                 test.blocks.append(block)
-                test.megabyte = test.megabyte or table.megabyte
+                test.megabyte = test.megabyte or megabyte
             if result.time and not result.specification:
                 block.series.append(result)
             else:
@@ -198,53 +215,11 @@ def _tests(source: Source) -> Iterator[_Test]:
     yield test
 
 
-class _Table:
-    """Columns by the last header of results."""
-
-    def __init__(self) -> None:
-        self.separator = ","
-        self.names: dict[str, int] = {}
-        self.megabyte: int | None = None
-        self._numbers: list[tuple[int, str]] = []
-
-    def begin(self, cells: Sequence[str]) -> None:
-        """Take a header."""
-        names = [name.strip(" '\"").lower() for name in cells]
-        self.names = {name: index for index, name in reversed(list(enumerate(names)))}
-        wanted = dict(_COLUMNS)
-        for rate, self.megabyte in _MEGABYTES:
-            if {rate, f"read {rate}"} & self.names.keys():
-                wanted |= {rate: "bw", f"read {rate}": "read_bw", f"write {rate}": "write_bw"}
-                break
-        self._numbers = [(self.names[name], key) for name, key in wanted.items() if name in names]
-
-    def result(self, cells: Sequence[str]) -> tuple[str, _Result | None]:
-        """Return a row's kind of target, and what it holds if that is of use."""
-        kind = self._text(cells, "target type").strip(" '").upper()
-        values = {
-            key: value
-            for index, key in self._numbers
-            if index < len(cells) and (value := number(cells[index])) is not None
-        }
-        if kind not in _KINDS or not values.keys() & {"iops", "read_iops", "bw", "read_bw"}:
-            return kind, None
-        return kind, _Result(
-            self._text(cells, "timestamp") or self._text(cells, "time stamp"),
-            self._text(cells, "target name"),
-            self._text(cells, "access specification name"),
-            values,
-        )
-
-    def _text(self, cells: Sequence[str], name: str) -> str:
-        index = self.names.get(name, len(cells))
-        return short(cells[index]) if index < len(cells) else ""
-
-
 def _log(source: Source, options: log.Options, test: _Test) -> log.Log:
     disks = sorted({row.target for row in test.totals("DISK")})
     device = _device(source, options, disks)
     megabyte, doubt = _megabyte(test)
-    ends = [_Result(block.end, "", "", {}) for block in test.blocks]
+    ends = [_Result(time=block.end) for block in test.blocks]
     series = [[*block.series, end] for block, end in zip(test.blocks, ends, strict=True)]
     stamped = [result for results in series for result in results]
     times = read_times([test.begin, *(result.time for result in stamped)])
@@ -271,25 +246,21 @@ def _log(source: Source, options: log.Options, test: _Test) -> log.Log:
         raise source.error("holds no results with a rate")
     first = tests[0].rows[0]
     origin_s = first["t_s"] - first.get("interval_s", 0.0)
-    remarks = []
-    if told_of["means"]:
-        remarks.append(log.Remark("each result is one sample: the mean over a test"))
-    if told_of["guessed"]:
-        text = "how long a test took is not stated: taken from time stamps"
-        remarks.append(log.Remark(text, True, ("time",)))
-    if told_of["back"]:
-        text = f"{told_of['back']} updates whose time goes back were left out"
-        remarks.append(log.Remark(text, doubt=True))
-    if megabyte == MIB:
-        text = f"megabytes of 2^20 bytes converted to 10^6{doubt}"
-        remarks.append(log.Remark(text, bool(doubt), ("unit",)))
-    if times.doubt:
-        remarks.append(log.Remark(times.doubt, True, times.touches))
-    if device is None and len(disks) > 1:
-        remarks.append(log.Remark(f"rates are of {len(disks)} drives together: --device picks one"))
     errors = sum(row.values.get("errors", 0.0) for row in test.totals("ALL"))
-    if errors:
-        remarks.append(log.Remark(f"{number_text(errors)} I/Os failed", True, ()))
+    together = f"rates are of {len(disks)} drives together: --device picks one"
+    guessed = "how long a test took is not stated: taken from time stamps"
+    units = f"megabytes of 2^20 bytes converted to 10^6{doubt}"
+    late = f"{told_of['back']} updates whose time goes back were left out"
+    said: list[tuple[object, tuple[str, bool, tuple[Touched, ...]]]] = [
+        (told_of["means"], ("each result is one sample: the mean over a test", False, UNREAD)),
+        (told_of["guessed"], (guessed, True, ("time",))),
+        (told_of["back"], (late, True, UNREAD)),
+        (megabyte == MIB, (units, bool(doubt), ("unit",))),
+        (times.doubt, (times.doubt, True, times.touches)),
+        (device is None and len(disks) > 1, (together, False, UNREAD)),
+        (errors, (f"{number_text(errors)} I/Os failed", True, ())),
+    ]
+    remarks = [log.Remark(*remark) for is_so, remark in said if is_so]
     drive = device or (disks[0] if len(disks) == 1 else "")
     start_unix_s = times.start_unix_s
     return log_of(
