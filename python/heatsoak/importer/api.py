@@ -255,7 +255,7 @@ def _looks(source: Source) -> str:
         words.shortened(words.said(line), _SHOWN_LINE) for line in source.head_lines if line.strip()
     ]
     begins = f": it begins '{lines[0]}'" if lines else ""
-    if source.first_character in ("{", "["):
+    if source.first_character in ("{", "[") and any(mark in lines[0] for mark in '{",'):
         what = "JSON without series or rows of a drive's rates, temperatures or counters"
     else:
         rows = sum(is_timed(line.strip()[:_SHOWN_LINE]) for line in lines)

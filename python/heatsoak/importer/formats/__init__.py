@@ -92,6 +92,8 @@ _KINDS = (
           "hdparm's description of a drive, which has no readings",
           "'smartctl -x' has its temperature and counters"),
     _Kind(r"\[ *\d+\.\d{6}\] \S", "the kernel's messages (dmesg), which tell no rate", _WATCH),
+    _Kind(r"\[global\]$|(?:rw|readwrite|ioengine)=\w+$", "a job for fio, not what came of it",
+          "'heatsoak run' takes it"),
     _Kind(r"# (?:HELP|TYPE) [A-Za-z_:][\w:]* ", "a scrape of metrics, from a single moment",
           _EXPORT),
     _Kind(rf"[\w.-]+(?:,[^ ,=]+=(?:\\.|[^ ,\\])+)+ {_FIELD}(?:,{_FIELD})* \d{{10,19}}$",

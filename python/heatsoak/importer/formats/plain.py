@@ -39,16 +39,20 @@ def _recognises(source: Source) -> bool:
     layout = layout_of(source)
     if layout is None or not (layout.header or len(layout.rows) > 1):
         return False
-    return any(meaning(name) is not None for name in layout.header) or _has_rows(source, layout)
+    found = [what for name in layout.header if (what := meaning(name)) is not None]
+    # between blanks stand words of prose, too
+    is_named = any(layout.delimiter is not None or not what.is_role for what in found)
+    return is_named or _has_rows(source, layout)
 
 
 def _has_rows(source: Source, layout: Layout) -> bool:
-    """Whether most lines have as many cells: prose and listings have some by chance."""
+    """Whether most lines have as many cells, of values: prose and listings have some by chance."""
     below = [line for line in source.head_lines[layout.first - 1 :] if line.strip()]
     alike = [line for line in below if len(split(line, layout.delimiter)) == layout.width]
     told = [cell for row in layout.rows for cell in row if cell.strip()]
     are_values = 2 * sum(map(cells.is_value, told)) > len(told)
-    return 2 * len(alike) >= len(below) and (are_values or bool(layout.header))
+    has_names = bool(layout.header) and layout.delimiter is not None
+    return 2 * len(alike) >= len(below) and (are_values or has_names)
 
 
 def _read(source: Source, options: Options) -> list[Log]:
