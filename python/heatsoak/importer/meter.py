@@ -33,8 +33,8 @@ def with_meter(
     """Return the recordings with `power_w` as the meter's log in `file` tells it.
 
     The log is laid beside each by the clocks of both; `options.shift_s` says instead how many
-    seconds after a recording's beginning the log begins. Of several recordings, those that the log does not reach
-    stay as they are. What is on disk stays so, too.
+    seconds after a recording's beginning the log begins. Of several recordings, those that the log
+    does not reach stay as they are. What is on disk stays so, too.
 
     Raises UsageError for a file without power, and where it cannot be placed beside any recording.
     """

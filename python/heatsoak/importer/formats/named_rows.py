@@ -7,8 +7,9 @@ names. Which keys of it are the name, the drive and the host, `words.toml` says 
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -417,27 +418,34 @@ def _are_counters(source: Source) -> bool:
 
 def _is_json(source: Source) -> str:
     """How a JSON document is read: ``rows`` or ``series``; empty for another."""
-    if source.first_character not in ("{", "["):
-        return ""
-    try:
-        rows = list(islice(_rows(source), _SHOWN))
-        common = set.intersection(*map(set, rows)) if len(rows) > 1 else set()
-        if len(common) < _IN_COMMON * max(map(len, rows), default=0):
-            common = set()
-        known = [what for key in common if (what := column_of(key)) is not None]
-        if any(map(_is_measured, known)):
-            return "rows"
-        documents = [document.value for document in islice(source.documents(), _SHOWN)]
-        if at(documents[0] if documents else None, "data/resultType") is not None:
-            return "series"
-        if any(True for document in documents for _ in _series_in(document)):
-            return "series"
-    except UsageError:
-        return ""
+    if source not in _KINDS:
+        try:
+            shown = source.first_character in ("{", "[") and islice(source.documents(), _SHOWN)
+            _KINDS[source] = _kind([document.value for document in shown or ()])
+        except UsageError:
+            _KINDS[source] = ""
+    return _KINDS[source]
+
+
+#: Documents are parsed once to tell, and once to read.
+_KINDS: WeakKeyDictionary[Source, str] = WeakKeyDictionary()
+
+
+def _kind(documents: list[Any]) -> str:
+    rows = [dict(_flat(value)) for value in islice(chain(*map(_lists, documents)), _SHOWN)]
+    common = set.intersection(*map(set, rows)) if len(rows) > 1 else set()
+    if len(common) < _IN_COMMON * max(map(len, rows), default=0):
+        common = set()
+    known = [what for key in common if (what := column_of(key)) is not None]
+    if any(map(_is_measured, known)):
+        return "rows"
+    if documents and at(documents[0], "data/resultType") is not None:
+        return "series"
+    if any(True for document in documents for _ in _series_in(document)):
+        return "series"
     # rows of times and numbers, whose names a mapping may tell
-    is_timed = any(what.quantity in ("time", "date") for what in known)
     numbers = [key for key in common if np.isfinite(number_of(rows[0][key]))]
-    return "rows" * (is_timed and len(numbers) > 1)
+    return "rows" * (any(what.is_time for what in known) and len(numbers) > 1)
 
 
 def _read_json(source: Source, options: Options) -> list[Log]:

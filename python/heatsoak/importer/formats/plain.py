@@ -529,26 +529,19 @@ def _merged(rows: runs.Rows) -> runs.Rows:
 
 
 def _recognises_aida64(source: Source) -> bool:
-    if _is_html(source):
-        return True
-    layout = layout_of(source)
-    return layout is not None and (_has_uptime(layout) or _names_itself(source, layout))
+    layout = None if _is_html(source) else layout_of(source)
+    if layout is None:
+        return _is_html(source)
+    roles = [found.quantity if (found := meaning(name)) else "" for name in layout.header[:3]]
+    is_named = any("AIDA64" in line[:200] for line in source.head_lines[: layout.line - 1][:20])
+    return roles == ["date", "time", "uptime"] or (
+        is_named and not set(roles).isdisjoint(tables.TIMES)
+    )
 
 
 def _is_html(source: Source) -> bool:
     head = "\n".join(source.head_lines[:100]).lstrip().lower()
     return head.startswith(("<html", "<!doctype html")) and "aida64" in head
-
-
-def _has_uptime(layout: Layout) -> bool:
-    roles = [found.quantity if (found := meaning(name)) else "" for name in layout.header[:3]]
-    return roles == ["date", "time", "uptime"]
-
-
-def _names_itself(source: Source, layout: Layout) -> bool:
-    above = source.head_lines[: layout.line - 1]
-    is_timed = any(found.is_time for name in layout.header[:3] if (found := meaning(name)))
-    return is_timed and any("AIDA64" in line[:200] for line in above[:20])
 
 
 def _read_aida64(source: Source, options: Options) -> list[Log]:
