@@ -83,10 +83,8 @@ def read_log(
     with _our_errors():
         return importer.import_files(
             [Path(path) for path in paths],
-            importer.Options.of(mapping, device),
+            importer.Options.of(mapping, device, shift_s=shift_s, joins=not separate),
             conditions=dict(conditions or {}),
-            shift_s=shift_s,
-            joins=not separate,
         )
 
 

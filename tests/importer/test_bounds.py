@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 from command import complaint, heatsoak_here
 from heatsoak.errors import HeatsoakError, UsageError
-from heatsoak.importer import Source, import_files, read, source
+from heatsoak.importer import Options, Source, import_files, read, source
 from made_recording import make_recording, remake
 from rest_long import rest_soak
 from samples import DATA, written
@@ -90,9 +90,9 @@ def test_three_times_the_file_is_about_three_times_the_work(shape: str, tmp_path
     small, large = tmp_path / "small.log", tmp_path / "large.log"
     small.write_text(written(text, n=n))
     large.write_text(written(text, n=3 * n))
-    import_files([small], joins=False)  # what is loaded, or remembered, once
-    few = steps_of_work(lambda: import_files([small], joins=False))
-    assert steps_of_work(lambda: import_files([large], joins=False)) < 4.5 * few
+    import_files([small], Options(joins=False))  # what is loaded, or remembered, once
+    few = steps_of_work(lambda: import_files([small], Options(joins=False)))
+    assert steps_of_work(lambda: import_files([large], Options(joins=False))) < 4.5 * few
 
 
 @pytest.mark.parametrize("begin", ["-", "=", "+-", "| - "])

@@ -19,7 +19,7 @@ def test_files_of_a_directory_that_are_not_logs_are_named_by_reason(tmp_path: Pa
     (tmp_path / "same_bw.1.log").write_text(BW)
     (tmp_path / "b-nmon.txt").write_text("AAA,progname,nmon\n")
     for name in ("job.fio", "z.sh"):
-        (tmp_path / name).write_text("[global]\n")
+        (tmp_path / name).write_text("[section]\n")
     (tmp_path / "plot.png").write_bytes(b"\x89PNG\r\n\x1a\n\0")
     (recording,) = import_files([tmp_path])
     said = [event.text for event in recording.events if event.text.startswith("left out")]

@@ -200,7 +200,7 @@ def test_one_load_beside_one_log_of_temperatures_is_taken_for_one_drive(tmp_path
     paths = {"fio_bw.log": bw, "temps.csv": temps(HOT).replace("unix_time", "time_s")}
     for name, text in paths.items():
         (tmp_path / name).write_text(text)
-    findings = analyze(import_files([tmp_path / name for name in paths], shift_s=0.0))
+    findings = analyze(import_files([tmp_path / name for name in paths], Options(shift_s=0.0)))
     assert findings.answer.throttles == "yes"
     assert "taken for the same drive's, as nothing says whose it is" in notes(findings)
 
@@ -469,10 +469,10 @@ def test_two_nameless_loads_of_one_time_do_not_share_a_nameless_log(tmp_path: Pa
     texts = {"a_bw.log": fio_bw(LOADED), "b_bw.log": fio_bw(always(900.0)), "t.csv": temps(HOT)}
     for name, text in texts.items():
         (tmp_path / name).write_text(text.replace("unix_time", "time_s"))
-    findings = analyze(import_files([tmp_path / name for name in texts], shift_s=0.0))
+    findings = analyze(import_files([tmp_path / name for name in texts], Options(shift_s=0.0)))
     assert [one.steps[0].max_temp_c for one in findings.recordings[:2]] == [None, None]
     assert "nothing tells which drive it is of" in notes(findings)
-    alone = analyze(import_files([tmp_path / "a_bw.log", tmp_path / "t.csv"], shift_s=0.0))
+    alone = analyze(import_files([tmp_path / "a_bw.log", tmp_path / "t.csv"], Options(shift_s=0.0)))
     assert alone.answer.throttles == "yes"
 
 

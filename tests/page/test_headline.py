@@ -87,7 +87,7 @@ def test_logs_of_other_tools_have_a_headline_too(tmp_path: Path) -> None:
     rows = [f"{second},{2000 if second < 120 else 900}" for second in range(1, 400)]
     (tmp_path / "log.csv").write_text("seconds,write_mb_s\n" + "\n".join(rows) + "\n")
     options = Options.of(["time=seconds"], None)
-    opened = open_all([tmp_path / "log.csv"], options, shift_s=None, joins=True)
+    opened = open_all([tmp_path / "log.csv"], options)
     page = page_of(opened)
     assert "after 2 min" in page.headline.text or "after 119 s" in page.headline.text
     assert page.recordings[0].command is None

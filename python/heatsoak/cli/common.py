@@ -215,7 +215,8 @@ class LogOptions:
         """What the importer takes."""
         from heatsoak.importer import Options  # takes a while to load
 
-        return Options.of(self.mapping or [], self.device)
+        more = {"shift_s": self.shift_s, "joins": not self.separate}
+        return Options.of(self.mapping or [], self.device, **more)
 
 
 @dataclass(frozen=True)
@@ -238,14 +239,14 @@ class ReadOptions(LogOptions):
         from heatsoak.recording import without_copies
 
         # with a meter, the other options are about its log
-        has_meter = self.power is not None
+        of_files = self.of_files
+        if self.power is not None:
+            of_files = importer.Options(device=self.device, joins=not self.separate)
         opened = Opened()
         with progress_bar(stays=False) as progress:
             found = importer.open_all(
                 paths,
-                importer.Options(device=self.device) if has_meter else self.of_files,
-                shift_s=None if has_meter else self.shift_s,
-                joins=not self.separate,
+                of_files,
                 progress=progress,
                 on_broken=opened.leave_out,
                 damaged=self.damaged,
@@ -256,9 +257,7 @@ class ReadOptions(LogOptions):
         opened.take(runs, keeps_changed=keeps_changed)
         if self.power is not None:
             of_meter = replace(self.of_files, device=None)
-            opened.recordings = importer.with_meter(
-                opened.recordings, self.power, of_meter, shift_s=self.shift_s
-            )
+            opened.recordings = importer.with_meter(opened.recordings, self.power, of_meter)
         return opened
 
 

@@ -48,15 +48,13 @@ def import_command(
     if into is not None:
         if len(files) > 1 or labels or logs.separate:
             raise UsageError("--into takes one meter's log, no labels and no --separate")
-        made = [save_with_meter(into, files[0], output, logs.of_files, shift_s=logs.shift_s)]
+        made = [save_with_meter(into, files[0], output, logs.of_files)]
     else:
         with common.progress_bar(stays=False) as progress:
             imported = import_files(
                 files,
                 logs.of_files,
                 conditions=read_labels(labels or []),
-                shift_s=logs.shift_s,
-                joins=not logs.separate,
                 progress=progress,
             )
         made = save_all(imported, output)

@@ -44,22 +44,19 @@ def import_files(
     options: Options | None = None,
     *,
     conditions: Conditions | None = None,
-    shift_s: float | None = None,
-    joins: bool = True,
     progress: Progress | None = None,
 ) -> list[recording.InMemoryRecording]:
     """Return a recording for each run in the files, held in memory.
 
-    A directory stands for the files in it, and below it, that some reader knows. With `joins`,
-    files of the same time become one recording; `shift_s` is added to the times of what is laid
-    beside a log of throughput. Raises UsageError, with the file's name and the line, for what
-    cannot be read.
+    A directory stands for the files in it, and below it, that some reader knows. Raises
+    UsageError, with the file's name and the line, for what cannot be read.
     """
-    logs = _read_all(paths, options or Options(), progress)
-    if joins:
-        logs = join(logs, shift_s)
-    elif shift_s is not None:
-        raise nothing_to_shift(shift_s, "--separate joins none")
+    options = options or Options()
+    logs = _read_all(paths, options, progress)
+    if options.joins:
+        logs = join(logs, options.shift_s)
+    elif options.shift_s is not None:
+        raise nothing_to_shift(options.shift_s, "--separate joins none")
     with_samples = [log for log in logs if not log.samples.is_empty()]
     if not with_samples:
         source = logs[0].source
@@ -72,8 +69,6 @@ def open_all(
     paths: Sequence[Path],
     options: Options | None = None,
     *,
-    shift_s: float | None = None,
-    joins: bool = True,
     progress: Progress | None = None,
     on_broken: Callable[[errors.UsageError], None] | None = None,
     damaged: bool = False,
@@ -91,12 +86,12 @@ def open_all(
         if path not in logs:
             recordings += map(divided, recording.find_recordings(path, on_broken, damaged=damaged))
     if logs:
-        recordings += import_files(logs, options, shift_s=shift_s, joins=joins, progress=progress)
+        recordings += import_files(logs, options, progress=progress)
     else:
         options.require_used("a recording")
-        if shift_s is not None:
-            raise nothing_to_shift(shift_s, "a recording is no such log")
-        if not joins:
+        if options.shift_s is not None:
+            raise nothing_to_shift(options.shift_s, "a recording is no such log")
+        if not options.joins:
             raise errors.UsageError(
                 "--separate: keeps other tools' logs apart, and a recording is none: leave it out"
             )
@@ -255,7 +250,7 @@ def _looks(source: Source) -> str:
         words.shortened(words.said(line), _SHOWN_LINE) for line in source.head_lines if line.strip()
     ]
     begins = f": it begins '{lines[0]}'" if lines else ""
-    if source.first_character in ("{", "["):
+    if source.first_character in ("{", "[") and any(mark in lines[0] for mark in '{",'):
         what = "JSON without series or rows of a drive's rates, temperatures or counters"
     else:
         rows = sum(is_timed(line.strip()[:_SHOWN_LINE]) for line in lines)

@@ -131,20 +131,24 @@ class Alignment:
 
 @dataclass(frozen=True)
 class Options:
-    """What the user says about the files.
+    """What the user says about how to read files.
 
     Attributes:
         mapping: column of a recording -> header in a delimited file, from ``--map``.
         device: the drive whose rates are wanted, where a file has several, from ``--device``.
+        shift_s: what is added to the times of a log that is laid beside another, from ``--shift``.
+        joins: whether files of the same time become one recording, not with ``--separate``.
         used: the columns of `mapping`, and ``device``, that a reader could follow.
     """
 
     mapping: dict[str, str] = field(default_factory=dict)
     device: str | None = None
+    shift_s: float | None = None
+    joins: bool = True
     used: set[str] = field(default_factory=set, compare=False)
 
     @classmethod
-    def of(cls, words: Iterable[str], device: str | None = None) -> "Options":
+    def of(cls, words: Iterable[str], device: str | None = None, **more: Any) -> "Options":
         """Read ``COLUMN=HEADER`` words, each perhaps several with commas between.
 
         A comma belongs to a header unless ``COLUMN=`` follows it. Raises UsageError for
@@ -159,7 +163,7 @@ class Options:
                         f"--map {part}: write COLUMN=HEADER, such as time=Zeit,write_mb_s=Schreiben"
                     )
                 mapping[column.strip()] = header.strip()
-        return cls(mapping, device)
+        return cls(mapping, device, **more)
 
     def require_used(self, names: str) -> None:
         """Raise UsageError for what no reader followed in the files of these names."""

@@ -28,21 +28,18 @@ _MARGIN_S = 5.0
 
 
 def with_meter(
-    recordings: Sequence[Recording],
-    file: Path,
-    options: Options | None = None,
-    *,
-    shift_s: float | None = None,
+    recordings: Sequence[Recording], file: Path, options: Options | None = None
 ) -> list[Recording]:
     """Return the recordings with `power_w` as the meter's log in `file` tells it.
 
-    The log is laid beside each by the clocks of both; `shift_s` says instead how many seconds after
-    a recording's beginning the log begins. Of several recordings, those that the log does not reach
-    stay as they are. What is on disk stays so, too.
+    The log is laid beside each by the clocks of both; `options.shift_s` says instead how many
+    seconds after a recording's beginning the log begins. Of several recordings, those that the log
+    does not reach stay as they are. What is on disk stays so, too.
 
     Raises UsageError for a file without power, and where it cannot be placed beside any recording.
     """
-    logs = _power_logs(file, options or Options())
+    options = options or Options()
+    logs, shift_s = _power_logs(file, options), options.shift_s
     if shift_s is not None and (len(recordings) > 1 or len(logs) > 1):
         what = "recordings" if len(recordings) > 1 else f"runs in {file.name}"
         raise UsageError(f"--shift is for one recording and one run of a meter: there are {what}")
@@ -68,12 +65,7 @@ def with_meter(
 
 
 def save_with_meter(
-    path: Path,
-    file: Path,
-    directory: Path,
-    options: Options | None = None,
-    *,
-    shift_s: float | None = None,
+    path: Path, file: Path, directory: Path, options: Options | None = None
 ) -> Recording:
     """Write the recording at `path` with a meter's power to `directory`, and return that.
 
@@ -83,7 +75,7 @@ def save_with_meter(
     found = find_recordings(path)
     if len(found) > 1:
         raise UsageError(f"{path}: holds {len(found)} recordings: name one of them")
-    (joined,) = with_meter(found, file, options, shift_s=shift_s)
+    (joined,) = with_meter(found, file, options)
     assert isinstance(joined, InMemoryRecording)
     (saved,) = save_all([joined], directory)
     if (raw := found[0].path / RAW).is_dir():

@@ -401,6 +401,9 @@ def _of_totals(
         else:
             counters[name] = values
     found, said = frames.rates_of(counters, t_s, unit_mb or 0.0)
+    if amounts:
+        text = "what was moved does not only rise: taken as of each row, not as a rate nor so far"
+        said.append((text, True, ("unit",)))
     return amounts | found, said
 
 

@@ -90,6 +90,8 @@ _KINDS = (
           "hdparm's description of a drive, which has no readings",
           "'smartctl -x' has its temperature and counters"),
     _Kind(r"\[ *\d+\.\d{6}\] \S", "the kernel's messages (dmesg), which tell no rate", _WATCH),
+    _Kind(r"\[global\]$|(?:rw|readwrite|ioengine)=\w+$", "a job for fio, not what came of it",
+          "'heatsoak run' takes it"),
     _Kind(r"# (?:HELP|TYPE) [A-Za-z_:][\w:]* ", "a scrape of metrics, from a single moment",
           _EXPORT),
     _Kind(rf"[\w.-]+(?:,[^ ,=]+=(?:\\.|[^ ,\\])+)+ {_FIELD}(?:,{_FIELD})* \d{{10,19}}$",
@@ -116,21 +118,7 @@ def _known(source: Source) -> _Kind | None:
     if layout is not None and any(_is_time(name) for name in layout.header):
         # what a script wrote above its table does not matter, but for a header of two lines
         lines = lines[max(0, layout.line - 2) : layout.line]
-    kind = next((kind for kind in _KINDS if any(re.match(kind.line, line) for line in lines)), None)
-    return kind or (_LIST if _is_list(lines) else None)
-
-
-#: A line of a list: a name of letters, and behind a colon what it is.
-_SAID_OF = re.compile(r"\s*[A-Za-z][^:=|,;\t\d]{1,60}[^:=|,;\t]{0,20}\s*:(?:\s+\S.*)?$")
-_LIST = _Kind(
-    "", "a list of names and values of a moment, of which none is a known reading of a drive",
-    "'smartctl -x' or 'nvme smart-log', in a loop with 'date', have them",
-)  # fmt: skip
-
-
-def _is_list(lines: list[str]) -> bool:
-    filled = [line for line in lines if line.strip()]
-    return len(filled) > 1 and 4 * sum(map(bool, map(_SAID_OF.match, filled))) >= 3 * len(filled)
+    return next((kind for kind in _KINDS if any(re.match(kind.line, line) for line in lines)), None)
 
 
 def _is_time(header: str) -> bool:

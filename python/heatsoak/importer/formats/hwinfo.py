@@ -35,31 +35,24 @@ def _layout(source: Source) -> Layout | None:
     """The header's layout: a date, a time, and names that end in units in brackets."""
     lines = source.head_lines[:6]
     for number, line in enumerate(lines, 1):
-        match = _HEAD.match(line)
-        if match is None:
+        if (match := _HEAD.match(line)) is None:
             continue
-        header = [cell.strip() for cell in split(line, match.group(1))]
-        roles = [meaning(cell) for cell in header[:2]]
+        header = tuple(cell.strip() for cell in split(line, match.group(1)))
+        roles = [what.quantity if (what := meaning(cell)) else "" for cell in header[:2]]
         named = [cell for cell in header[2:] if cell]
         bracketed = sum(_UNIT.search(cell) is not None for cell in named)
-        if [m.quantity if m else "" for m in roles] != ["date", "time"] or 2 * bracketed < len(
-            named
-        ):
+        below = source.head_lines[number : number + 20]
+        # another logger's units, or none of a logger's rows
+        is_other = any(below) and not _DAY.match(below[0])
+        if roles != ["date", "time"] or 2 * bracketed < len(named) or is_other:
             continue
-        rows = [split(row, match.group(1)) for row in source.head_lines[number : number + 20]]
-        if rows and any(row for row in rows) and not _DAY.match(source.head_lines[number] or ""):
-            continue  # another logger's units, or none of a logger's rows
         is_its_own = line.lstrip("\ufeff").startswith('Date,Time,"') or any(
-            _MOMENT.match(row) for row in source.head_lines[number : number + 3]
+            map(_MOMENT.match, below[:3])
         )
-        lowered = line.lower()
-        known = sum(name in lowered for name in _NAMES)
-        if not is_its_own and known < 2 and len(named) < _WIDE:
-            continue
-        return Layout(
-            match.group(1), tuple(header), line=number, first=number + 1,
-            rows=tuple(tuple(row) for row in rows),
-        )  # fmt: skip
+        known = sum(name in line.lower() for name in _NAMES)
+        if is_its_own or known >= 2 or len(named) >= _WIDE:
+            rows = tuple(tuple(split(row, match.group(1))) for row in below)
+            return Layout(match.group(1), header, line=number, first=number + 1, rows=rows)
     return None
 
 

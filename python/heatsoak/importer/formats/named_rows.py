@@ -6,9 +6,11 @@ names. Which keys of it are the name, the drive and the host, `words.toml` says 
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -17,7 +19,7 @@ from heatsoak.importer import tables
 from heatsoak.importer.formats import Format, plain
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.numbers import at, number_of, size_of
-from heatsoak.importer.source import Source
+from heatsoak.importer.source import Source, UnknownFormatError
 from heatsoak.importer.tables import cells, layout
 from heatsoak.importer.tables.headers import TableColumn, column_of, meaning
 from heatsoak.importer.timestamps import read_times
@@ -270,7 +272,8 @@ def _readings(source: Source, options: Options) -> Iterator[layout.SeriesValue]:
             words = list(map(str, series.times))
             times = read_times(words)
             values = np.array(list(map(number_of, series.values)))
-            if series.sums or layout.PER_INTERVAL.search(series.names[0]):
+            is_sum = series.sums and told[0].endswith("/s]")
+            if is_sum or layout.PER_INTERVAL.search(series.names[0]):
                 values = values / grid.usual_of(np.diff(np.sort(times.t_s)))
             if times.clock == "utc" and times.start_unix_s is not None:
                 words = [f"{times.start_unix_s + t_s:.3f}" for t_s in times.t_s]
@@ -345,6 +348,55 @@ def _keys(source: Source) -> frozenset[str]:
     return alike if any(_is_measured(column_of(key)) for key in alike) else frozenset()
 
 
+# --- blocks of lines with a name and a value each, one block a moment ----------------------------
+
+_FIELD = re.compile(r"\s*([A-Za-z][\w /().%-]{0,60}?)\s*[:=]\s*(\S.{0,200})$")
+#: So many blocks are no list of a single moment.
+_BLOCKS = 3
+
+
+def _blocks(source: Source) -> Iterator[dict[str, str]]:
+    """A row of each block, which ends where a name comes again, or a time stands alone."""
+    row: dict[str, str] = {}
+    for _, line in source.lines():
+        stamp = line.strip()
+        match = None if cells.is_value(stamp) else _FIELD.match(line[:300])
+        key, value = ("time", stamp) if match is None else match.groups()
+        if match is None and not cells.is_value(stamp):
+            continue
+        if key in row:
+            yield row
+            row = {}
+        row[key] = value.strip()
+    if row:
+        yield row
+
+
+def _are_blocks(source: Source) -> bool:
+    if source.first_character in ("{", "[", "<"):
+        return False
+    fields = [match[1] for line in source.head_lines[:500] if (match := _FIELD.match(line[:300]))]
+    often = [key for key, count in Counter(fields).items() if count >= _BLOCKS]
+    return any(map(_is_measured, map(column_of, often)))
+
+
+def _is_list(source: Source) -> bool:
+    """Whether most lines have a name and a value, each once, as a drive's description has them."""
+    filled = [line for line in source.head_lines if line.strip()]
+    is_text = source.first_character not in ("{", "[", "<") and len(filled) > 1
+    return is_text and 4 * sum(map(bool, map(_SAID_OF.match, filled))) >= 3 * len(filled)
+
+
+_SAID_OF = re.compile(r"\s*[A-Za-z][^:=|,;\t\d]{1,60}[^:=|,;\t]{0,20}\s*:(?:\s+\S.*)?$")
+
+
+def _refuse_list(source: Source, _: Options) -> list[Log]:
+    raise UnknownFormatError(
+        f"{source.name}: is a list of names and values of a moment, of which none is a known "
+        "reading of a drive: 'smartctl -x' or 'nvme smart-log', in a loop with 'date', have them"
+    )
+
+
 # --- Get-Counter's screen: a time, then a counter's path and its value below it ------------------
 
 _COUNTER = re.compile(r"^(.*?)\s*(\\\\[^\\]+\\[^\\]+\\.+?)\s*:?\s*$")
@@ -417,27 +469,34 @@ def _are_counters(source: Source) -> bool:
 
 def _is_json(source: Source) -> str:
     """How a JSON document is read: ``rows`` or ``series``; empty for another."""
-    if source.first_character not in ("{", "["):
-        return ""
-    try:
-        rows = list(islice(_rows(source), _SHOWN))
-        common = set.intersection(*map(set, rows)) if len(rows) > 1 else set()
-        if len(common) < _IN_COMMON * max(map(len, rows), default=0):
-            common = set()
-        known = [what for key in common if (what := column_of(key)) is not None]
-        if any(map(_is_measured, known)):
-            return "rows"
-        documents = [document.value for document in islice(source.documents(), _SHOWN)]
-        if at(documents[0] if documents else None, "data/resultType") is not None:
-            return "series"
-        if any(True for document in documents for _ in _series_in(document)):
-            return "series"
-    except UsageError:
-        return ""
+    if source not in _KINDS:
+        try:
+            shown = source.first_character in ("{", "[") and islice(source.documents(), _SHOWN)
+            _KINDS[source] = _kind([document.value for document in shown or ()])
+        except UsageError:
+            _KINDS[source] = ""
+    return _KINDS[source]
+
+
+#: Documents are parsed once to tell, and once to read.
+_KINDS: WeakKeyDictionary[Source, str] = WeakKeyDictionary()
+
+
+def _kind(documents: list[Any]) -> str:
+    rows = [dict(_flat(value)) for value in islice(chain(*map(_lists, documents)), _SHOWN)]
+    common = set.intersection(*map(set, rows)) if len(rows) > 1 else set()
+    if len(common) < _IN_COMMON * max(map(len, rows), default=0):
+        common = set()
+    known = [what for key in common if (what := column_of(key)) is not None]
+    if any(map(_is_measured, known)):
+        return "rows"
+    if documents and at(documents[0], "data/resultType") is not None:
+        return "series"
+    if any(True for document in documents for _ in _series_in(document)):
+        return "series"
     # rows of times and numbers, whose names a mapping may tell
-    is_timed = any(what.quantity in ("time", "date") for what in known)
     numbers = [key for key in common if np.isfinite(number_of(rows[0][key]))]
-    return "rows" * (is_timed and len(numbers) > 1)
+    return "rows" * (any(what.is_time for what in known) and len(numbers) > 1)
 
 
 def _read_json(source: Source, options: Options) -> list[Log]:
@@ -455,13 +514,20 @@ def _text(source: Source) -> Iterator[dict[str, str]] | None:
     if _is_screen(source):
         return _screen(source)
     table = layout.layout_of(source)
-    has_header = table is not None and any(map(column_of, table.header))
-    return _text_rows(source) if not has_header and _keys(source) else None
+    if table is not None and any(map(column_of, table.header)):
+        return None
+    return _text_rows(source) if _keys(source) else None
 
 
 def _read_text(source: Source, options: Options) -> list[Log]:
     return plain.read_rows(source, options, _text(source) or iter(()))
 
 
+def _read_blocks(source: Source, options: Options) -> list[Log]:
+    return plain.read_rows(source, options, _blocks(source))
+
+
 JSON = Format("json-rows", "a table of JSON objects, or series in JSON", _is_json, _read_json, 190)
 TEXT = Format("named-rows", "lines of names and values", _text, _read_text, 190)
+BLOCKS = Format("blocks", "blocks of names and values", _are_blocks, _read_blocks, 192)
+LIST = Format("list", "a list of names and values", _is_list, _refuse_list, 195, is_read=False)

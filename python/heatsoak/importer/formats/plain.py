@@ -39,16 +39,20 @@ def _recognises(source: Source) -> bool:
     layout = layout_of(source)
     if layout is None or not (layout.header or len(layout.rows) > 1):
         return False
-    return any(meaning(name) is not None for name in layout.header) or _has_rows(source, layout)
+    found = [what for name in layout.header if (what := meaning(name)) is not None]
+    # between blanks stand words of prose, too
+    is_named = any(layout.delimiter is not None or not what.is_role for what in found)
+    return is_named or _has_rows(source, layout)
 
 
 def _has_rows(source: Source, layout: Layout) -> bool:
-    """Whether most lines have as many cells: prose and listings have some by chance."""
+    """Whether most lines have as many cells, of values: prose and listings have some by chance."""
     below = [line for line in source.head_lines[layout.first - 1 :] if line.strip()]
     alike = [line for line in below if len(split(line, layout.delimiter)) == layout.width]
     told = [cell for row in layout.rows for cell in row if cell.strip()]
     are_values = 2 * sum(map(cells.is_value, told)) > len(told)
-    return 2 * len(alike) >= len(below) and (are_values or bool(layout.header))
+    has_names = bool(layout.header) and layout.delimiter is not None
+    return 2 * len(alike) >= len(below) and (are_values or has_names)
 
 
 def _read(source: Source, options: Options) -> list[Log]:
@@ -525,26 +529,19 @@ def _merged(rows: runs.Rows) -> runs.Rows:
 
 
 def _recognises_aida64(source: Source) -> bool:
-    if _is_html(source):
-        return True
-    layout = layout_of(source)
-    return layout is not None and (_has_uptime(layout) or _names_itself(source, layout))
+    layout = None if _is_html(source) else layout_of(source)
+    if layout is None:
+        return _is_html(source)
+    roles = [found.quantity if (found := meaning(name)) else "" for name in layout.header[:3]]
+    is_named = any("AIDA64" in line[:200] for line in source.head_lines[: layout.line - 1][:20])
+    return roles == ["date", "time", "uptime"] or (
+        is_named and not set(roles).isdisjoint(tables.TIMES)
+    )
 
 
 def _is_html(source: Source) -> bool:
     head = "\n".join(source.head_lines[:100]).lstrip().lower()
     return head.startswith(("<html", "<!doctype html")) and "aida64" in head
-
-
-def _has_uptime(layout: Layout) -> bool:
-    roles = [found.quantity if (found := meaning(name)) else "" for name in layout.header[:3]]
-    return roles == ["date", "time", "uptime"]
-
-
-def _names_itself(source: Source, layout: Layout) -> bool:
-    above = source.head_lines[: layout.line - 1]
-    is_timed = any(found.is_time for name in layout.header[:3] if (found := meaning(name)))
-    return is_timed and any("AIDA64" in line[:200] for line in above[:20])
 
 
 def _read_aida64(source: Source, options: Options) -> list[Log]:

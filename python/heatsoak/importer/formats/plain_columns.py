@@ -5,7 +5,7 @@ settle what only other columns, or values, tell.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -28,7 +28,7 @@ from heatsoak.words import counted, listed, said, shortened
 #: The most labels that a run gets, and the longest, in characters.
 _MAX_LABELS, _MAX_LABEL = 12, 100
 #: The most columns that a remark names, and an error, and how much of a name these show.
-_MAX_SHOWN, _MAX_NAMED, _MAX_NAME = 8, 8, 30
+_MAX_SHOWN, _MAX_NAMED, _MAX_NAME = 8, 5, 24
 #: A mapping states no longer interval: it names a column.
 _MAX_INTERVAL_S = 1e6
 #: Bytes or I/Os, as tools differ.
@@ -111,7 +111,7 @@ class _Sheet:
         return columns
 
     def _mapped(self) -> list[TableColumn]:
-        columns = []
+        columns: list[TableColumn] = []
         for key, wanted in self.options.mapping.items():
             if key in ("interval_s", "interval") and 0 < number_of(wanted) < _MAX_INTERVAL_S:
                 self.table.interval_s = number_of(wanted)
@@ -122,6 +122,8 @@ class _Sheet:
             if column.quantity in ("bw_mb_s", "lat_us"):
                 column = replace(column, has_unit=True)
             name = self.header[index] if index < len(self.header) else f"column {index + 1}"
+            if index in {column.index for column in columns}:
+                raise self.source.error(f"'{name}' is named twice in --map: it is one column")
             columns.append(replace(column, index=index, header=name))
             self.options.used.add(key)
         return columns
@@ -247,7 +249,7 @@ class _Sheet:
             c.is_rate or c.is_temperature or c.is_state or c.quantity == "lat_us" or _is_metered(c)
             for c in columns
         )
-        if measured and not has_time and is_of_results(self.layout, columns):
+        if measured and not has_time and is_of_results(self.layout):
             raise self.source.error(
                 "has the result of another test in each row, and no course in time: 'iostat -xty "
                 "1' beside a test, or its own log of rates, has one",
@@ -336,14 +338,13 @@ def no_header(source: Source, layout: Layout) -> UsageError:
     )
 
 
-def is_of_results(layout: Layout, columns: Sequence[TableColumn]) -> bool:
+def is_of_results(layout: Layout) -> bool:
     """Return whether each row, without a time, is the result of another test."""
-    devices = {column.index for column in columns if column.quantity == "device"}
     tests = []
     for index, name in enumerate(layout.header):
         cells = layout.cells(index)
         is_text = all(cell and not is_value(cell) and state_of(cell) is None for cell in cells)
-        if index in devices or len(cells) < MIN_ROWS_EACH:
+        if len(cells) < MIN_ROWS_EACH:
             continue
         if is_text and len(set(cells)) == len(cells):
             return True
@@ -480,7 +481,7 @@ def _electric(sheet: _Sheet, columns: list[TableColumn]) -> list[TableColumn]:
 def _counting(sheet: _Sheet, columns: list[TableColumn]) -> list[TableColumn]:
     """The column that counts the rows stands for times, where none has times."""
     is_timed = any(c.is_time for c in columns) or sheet.table.interval_s is not None
-    if is_timed or is_of_results(sheet.layout, columns):
+    if is_timed or is_of_results(sheet.layout):
         return columns
     for index, name in enumerate(sheet.header):
         counts = tables.slug(name.replace("#", "").strip())
