@@ -94,6 +94,9 @@ def _take_rows(monitor: Monitor, source: Source, reader: reports.ReportReader) -
         words = line.replace("|", " ").lstrip("#").split()
         if header.search(line):
             words = re.sub(monitor.trim, " ", " ".join(words)).split() if monitor.trim else words
+            if monitor.first and monitor.first not in words:
+                source.skip(number)
+                continue
             first = words.index(monitor.first) if monitor.first else 0
             table = _table_of(monitor, words[first:])
             texts = [
@@ -251,7 +254,8 @@ def _take_scrub(_: Monitor, source: Source, reader: reports.ReportReader) -> Non
     for index, stamp in enumerate(stamps):
         if is_mean and index and mb[index] - mb[last] < _DIGITS * digit_mb[index]:
             continue
-        mean = (mb[index] - mb[last]) / (t_s[index + 1] - t_s[last + 1]) if index else np.nan
+        lasted_s = t_s[index + 1] - t_s[last + 1]
+        mean = (mb[index] - mb[last]) / lasted_s if lasted_s > 0 else np.nan
         reader.stamp(stamp)
         reader.row(pool, [("read_bw_mb_s", float(mean if is_mean else rate[index]))])
         last = index
