@@ -1,7 +1,7 @@
-"""Recordings in, findings out; with what a reader must know besides, and what of an answer is taken
-back since it was not read for certain."""
+"""Recordings in, findings out; with what a reader must know besides, such as fills just before a
+load, and what of an answer is taken back since it was not read for certain."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -172,6 +172,27 @@ def _cost(recording: Recording, view: StepView) -> dict[str, Any]:
     return {"power_mean_w": sums.power_w, "energy_j": sums.energy_j, **(cost.told if cost else {})}
 
 
+def slowed_by_fills(views: Iterable[StepView]) -> Iterator[str]:
+    """Yield a note for each load that started right after a precondition that had slowed the drive.
+
+    A load that is slow from the start has no drop of its own.
+    """
+    for view in views:
+        fill = view.preceded_by
+        if fill is None or fill.step.is_judged:
+            continue
+        last = fill.lasting_drop
+        if last is None or not fill.drops:
+            continue
+        lost = words.share_text(1 - last.last / fill.drops[0].before)
+        after = words.duration_text(fill.drops[0].onset_s)
+        yield (
+            f"'{fill.step.name}' fell by {lost} after {after} and was still slow when "
+            f"'{view.step.name}' started, which may have been slow from the start: a pause between "
+            "them would tell"
+        )
+
+
 #: Held for less time than this, it may just have been passing.
 MIN_HELD_S = 60.0
 
@@ -271,6 +292,7 @@ def notes_for(recording: Recording, views: list[StepView], once: list[StepView])
             said_of = temperature_notes(view, has_clock=has_clock)
             notes += [f"'{view.step.name}': {text}" for text in said_of]
     notes += [text for view in views if (text := _stall_note(view)) is not None]
+    notes += slowed_by_fills(views)
     notes += _warm_starts(once)
     is_alone = all(view.partner is None for view in views)
     if (text := copies.lone_side_note(recording, is_alone=is_alone)) is not None:
