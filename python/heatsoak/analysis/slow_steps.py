@@ -8,14 +8,12 @@ import numpy as np
 
 from heatsoak import words
 from heatsoak.analysis import claims, definitions, reference
-from heatsoak.analysis.cause.evidence import counters, temperature
 from heatsoak.analysis.cause.evidence.counters import risen
-from heatsoak.analysis.cause.weigh import SURE_SHARE, SURE_WITHOUT, table
 from heatsoak.analysis.falls.find import Stall
 from heatsoak.analysis.findings import Claim, Verdict
 from heatsoak.analysis.likeness import SEQUENTIAL, cooled_otherwise
 from heatsoak.analysis.series import Array, RateSeries, resampled, spans_of
-from heatsoak.analysis.view import OtherCooling, StepView, is_known_cool, temp_moves
+from heatsoak.analysis.view import OtherCooling, StepView
 
 #: The time at the end of the earlier load over which its temperature is taken.
 _LATE_S = 10.0
@@ -61,22 +59,6 @@ def _is_held(view: StepView, origin: StepView) -> bool:
     late_c, here_c = origin.temp.between(end_s - _LATE_S, end_s), view.temp.values
     late, here = (np.median(temps_c) if len(temps_c) else np.nan for temps_c in (late_c, here_c))
     return bool(here >= late - definitions.HELD_WITHIN_K)
-
-
-def never_throttled(view: StepView, others: Sequence[StepView]) -> bool:
-    """Whether how hot it got, and what the drive counts itself, leave heat hardly a chance."""
-    if risen(view):
-        return False
-    told = counters.none_counted(view, others)
-    seen = [("thermal-counters", told[0])] if told else []
-    sure, top_c = SURE_WITHOUT, view.max_temp_c
-    if view.at_its_limit(-math.inf, math.inf) is not None:
-        top_c = math.inf
-    is_cool = is_known_cool(view, *others, temp_c=top_c)
-    if top_c is not None and (is_cool or temp_moves(view, *others)):
-        seen.append(("onset-temperature", temperature.grade_of(top_c)))
-        sure = SURE_SHARE
-    return bool(seen) and table().shares(seen)["thermal"] <= 1 - sure
 
 
 def hot_from_the_start(view: StepView, others: Sequence[StepView]) -> str | None:

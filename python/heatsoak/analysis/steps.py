@@ -10,7 +10,7 @@ import numpy as np
 
 from heatsoak import words
 from heatsoak.analysis import definitions, findings, reference, slow_steps
-from heatsoak.analysis.cause import Case, Judgement, weigh
+from heatsoak.analysis.cause import Case, Judgement, excludes_heat, weigh
 from heatsoak.analysis.cause.evidence import host
 from heatsoak.analysis.cause.evidence.counters import risen
 from heatsoak.analysis.claims import of_fall
@@ -216,7 +216,7 @@ def _beside_falls(
         found.append(slow)
     if uneven and not waited:
         found.append(claim(what="unseen", heat="open", text=uneven, reasons=[uneven]))
-    is_cool = slow_steps.never_throttled(view, others)
+    is_cool = excludes_heat(view, others)
     if is_cool:
         for one in found:
             one.heat = "no" if one.heat == "open" else one.heat

@@ -5,6 +5,7 @@ Evidence is gated, the answer is not: `observe` leaves out what may not speak, a
 takes shares, and that something was seen which shows heat at all.
 """
 
+import math
 import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,9 +17,10 @@ from typing import get_args
 import numpy as np
 
 from heatsoak.analysis.cause.case import Case, Finding
-from heatsoak.analysis.cause.evidence import OF_TEMPERATURES, observe
+from heatsoak.analysis.cause.evidence import OF_TEMPERATURES, counters, observe, temperature
 from heatsoak.analysis.findings import Cause, Verdict
 from heatsoak.analysis.series import Array
+from heatsoak.analysis.view import StepView, is_known_cool, temp_moves
 from heatsoak.words import listed
 
 #: The causes that can be named, in the table's order.
@@ -199,6 +201,23 @@ def weigh(case: Case) -> Judgement:
         evidence.append(("open", f"{missing}: the same step with other cooling would tell as well"))
     evidence.append(("open", f"to tell, {_probe(case, first, second, rules)}"))
     return Judgement("unknown", 0.0, evidence, shares, findings, shows_heat)
+
+
+def excludes_heat(view: StepView, others: Sequence[StepView]) -> bool:
+    """Return whether how hot a step got, whatever it lost, and what the drive counted itself leave
+    heat hardly a chance; `others` are of its recording."""
+    if counters.risen(view):
+        return False
+    told = counters.none_counted(view, others)
+    seen = [("thermal-counters", told[0])] if told else []
+    sure, top_c = SURE_WITHOUT, view.max_temp_c
+    if view.at_its_limit(-math.inf, math.inf) is not None:
+        top_c = math.inf
+    is_cool = is_known_cool(view, *others, temp_c=top_c)
+    if top_c is not None and (is_cool or temp_moves(view, *others)):
+        seen.append(("onset-temperature", temperature.grade_of(top_c)))
+        sure = SURE_SHARE
+    return bool(seen) and table().shares(seen)["thermal"] <= 1 - sure
 
 
 def _shares(case: Case, findings: Sequence[Finding], rules: WeightTable) -> dict[str, float]:
