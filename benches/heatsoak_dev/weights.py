@@ -26,13 +26,9 @@ PRIOR_SD_OF_PRIOR = 0.5
 LabelledDrop = tuple[Collection[Seen], str]
 
 
-def fit_weights(
-    drops: Sequence[LabelledDrop], judgement: WeightTable, counts: Sequence[float] | None = None
-) -> WeightTable:
-    """Return `judgement` with weights and prior fitted to `drops`, of which each counts so much."""
+def fit_weights(drops: Sequence[LabelledDrop], judgement: WeightTable) -> WeightTable:
+    """Return `judgement` with weights and prior fitted to `drops`."""
     from scipy.optimize import minimize  # not every command fits
-
-    each = np.ones((len(drops), 1)) if counts is None else np.array(counts)[:, None]
 
     names = sorted({pair for seen, _ in drops for pair in seen})
     start = np.vstack([judgement.prior, *(_judged(judgement.weights, name) for name in names)])
@@ -54,8 +50,8 @@ def fit_weights(
         shares = np.exp(logits)
         shares /= shares.sum(axis=1, keepdims=True)
         away = (weights - start) / wander
-        error = 0.5 * np.sum(away**2) - np.sum(each * target * np.log(np.maximum(shares, 1e-300)))
-        gradient = features.T @ (each * (shares - target))[:, :-1] + away / wander
+        error = 0.5 * np.sum(away**2) - np.sum(target * np.log(np.maximum(shares, 1e-300)))
+        gradient = features.T @ (shares - target)[:, :-1] + away / wander
         return float(error), gradient.ravel()
 
     # a finding that is judged to support a cause never counts against it, and the other way round
