@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from heatsoak import words
-from heatsoak.analysis import definitions, findings, reference, slow_steps
+from heatsoak.analysis import definitions, findings, likeness, reference, slow_steps
 from heatsoak.analysis.cause import Case, Judgement, weigh
 from heatsoak.analysis.cause.evidence.counters import risen
 from heatsoak.analysis.claims import Signs, claims_of
@@ -220,7 +220,7 @@ def _signs_of(
         slower=None if is_settled and not is_cooled else found,
         counted=counted,
         uneven=None if waited else uneven,
-        unjudged=_why_unknown(view),
+        unjudged=_why_unknown(view, others),
         hot=hot,
         held=dips or waited,
         doubt=None if judged else slow_steps.begun_slow(view, others, siblings) or hidden,
@@ -287,6 +287,10 @@ def _uneven(view: StepView, judged: Sequence[tuple[Case, Judgement]]) -> slow_st
     return None
 
 
+#: A mean that is lower by less may be chance.
+_LOWER = 0.15
+
+
 def _lost(case: Case) -> float:
     """What a drop cost: what would have been moved at the level before, and was not."""
     return max(case.drop.before - case.drop.during, 0.0) * case.length_s
@@ -317,7 +321,7 @@ def _dips(cases: Sequence[Case]) -> str:
     return f"{dips} of {size}, which cost {cost}"
 
 
-def _why_unknown(view: StepView) -> str | None:
+def _why_unknown(view: StepView, others: Sequence[StepView]) -> str | None:
     """Why a step's throughput could not be judged; None if it was."""
     if view.drops is not None:
         return None
@@ -327,5 +331,22 @@ def _why_unknown(view: StepView) -> str | None:
     if not view.has_moved:
         return "nothing was moved"
     if samples == 1:
-        return "a single mean, not a series"
+        return f"a single mean, {_beside_earlier(view, others) or 'not a series'}"
     return f"too short to judge: {samples} samples in {words.seconds_text(view.duration_s)}"
+
+
+def _beside_earlier(view: StepView, others: Sequence[StepView]) -> str:
+    """How far a mean is below the best of the same test before it; empty where it is not."""
+    earlier = [
+        other
+        for other in others
+        if other.start_s < view.start_s
+        and len(other.throughput.t_s) == 1
+        and likeness.alike(other.step, view.step)
+    ]
+    best = max(earlier, key=lambda other: other.throughput.values[0], default=view)
+    lost = 1.0 - view.throughput.values[0] / best.throughput.values[0]
+    if lost < _LOWER:
+        return ""
+    before = words.duration_text(view.start_s - best.start_s)
+    return f"{words.share_text(lost)} below that of the same test {before} before"
