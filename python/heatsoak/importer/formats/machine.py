@@ -92,7 +92,7 @@ def _take_rows(monitor: Monitor, source: Source, reader: reports.ReportReader) -
     texts: list[int] = []  # where a row has no number
     for number, line in source.lines():
         words = line.replace("|", " ").lstrip("#").split()
-        if header.search(line):
+        if header.search(line) and (not monitor.first or monitor.first in words):
             words = re.sub(monitor.trim, " ", " ".join(words)).split() if monitor.trim else words
             first = words.index(monitor.first) if monitor.first else 0
             table = _table_of(monitor, words[first:])
