@@ -342,11 +342,12 @@ def _beside_earlier(view: StepView, others: Sequence[StepView]) -> str:
         for other in others
         if other.start_s < view.start_s
         and len(other.throughput.t_s) == 1
+        and other.has_moved
         and likeness.alike(other.step, view.step)
     ]
     best = max(earlier, key=lambda other: other.throughput.values[0], default=view)
     lost = 1.0 - view.throughput.values[0] / best.throughput.values[0]
-    if lost < _LOWER:
+    if lost < _LOWER or view.throughput.unit == "lat_us":
         return ""
     before = words.duration_text(view.start_s - best.start_s)
     return f"{words.share_text(lost)} below that of the same test {before} before"

@@ -140,7 +140,7 @@ def _take_objects(monitor: Monitor, source: Source, reader: reports.ReportReader
     table = reports.table_of(list(monitor.json), monitor.known, monitor.idle)
     for row in (one.value for one in source.documents()):
         told = [numbers.at(row, name) for name in monitor.stamp]
-        reader.begin_report(plain_stamp(" ".join(word for word in told if word)))
+        reader.begin_report(plain_stamp(" ".join(str(word) for word in told if word)))
         reader.take(table, [str(numbers.at(row, name)) for name in monitor.json.values()])
 
 

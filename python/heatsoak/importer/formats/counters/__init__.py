@@ -331,7 +331,8 @@ def _take_metric(
     number, name = number_of(value), plain(key)
     if "attribute_id" in labels:
         if labels.get("attribute_value_type") == "raw" and labels["attribute_id"].isdigit():
-            tables.attribute(int(labels["attribute_id"]), labels["attribute_name"], f"{number:.0f}")
+            named = labels.get("attribute_name", "")
+            tables.attribute(int(labels["attribute_id"]), named, f"{number:.0f}")
     elif name in ("smart status", "device smart healthy"):
         readings.value("failed", float(not number), starts=False)
     elif name == "power on seconds":
