@@ -244,7 +244,7 @@ def _not_judged(recording: findings.RecordingFindings, meta: RecordingMeta) -> f
     if set(reasons) - {"nothing was moved"}:
         temps_c = [step.max_temp_c for step in recording.steps if step.max_temp_c is not None]
         settles = next(filter(None, (step.claim.settles for step in recording.steps)), None)
-        sentence = f"{_CANNOT_TELL}{'; '.join(list(dict.fromkeys(reasons))[:2])}."
+        sentence = f"{_CANNOT_TELL}{'; '.join(list(dict.fromkeys(reasons))[-2:])}."
         because = [f"it was at {words.temp_text(max(temps_c))} at most"] if temps_c else []
         return _said("cannot-tell", sentence, because, settles or _measure_it(meta))
     text, because = ("", []) if unloaded is None else (unloaded.text, unloaded.reasons)

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from heatsoak import words
-from heatsoak.analysis import definitions, findings, reference, slow_steps
+from heatsoak.analysis import definitions, findings, likeness, reference, slow_steps
 from heatsoak.analysis.cause import Case, Judgement, excludes_heat, weigh
 from heatsoak.analysis.cause.evidence import host
 from heatsoak.analysis.cause.evidence.counters import risen
@@ -223,7 +223,7 @@ def _beside_falls(
     if hot:
         found.append(claim(what="hot", heat="open", text=hot, reasons=[hot]))
     held = [waited] if waited else []
-    if unjudged := _why_unknown(view):
+    if unjudged := _why_unknown(view, others):
         is_loaded = view.has_moved and len(view.throughput.t_s) > 1
         # too short to show a fall, and too cool for one of heat
         heat: Literal["no"] | None = "no" if is_cool and is_loaded else None
@@ -299,6 +299,10 @@ def _uneven(
     return None, None
 
 
+#: A mean that is lower by less may be chance.
+_LOWER = 0.15
+
+
 def _lost(case: Case) -> float:
     """What a drop cost: what would have been moved at the level before, and was not."""
     return max(case.drop.before - case.drop.during, 0.0) * case.drop.length_s
@@ -313,7 +317,7 @@ def _lost_share(cases: Sequence[Case]) -> float:
     return lost / (lost + float(np.sum(series.values * series.interval_s)))
 
 
-def _why_unknown(view: StepView) -> str | None:
+def _why_unknown(view: StepView, others: Sequence[StepView]) -> str | None:
     """Why a step's throughput could not be judged; None if it was."""
     if view.drops is not None:
         return None
@@ -323,5 +327,23 @@ def _why_unknown(view: StepView) -> str | None:
     if not view.has_moved:
         return "nothing was moved"
     if samples == 1:
-        return "a single mean, not a series"
+        return f"a single mean, {_beside_earlier(view, others) or 'not a series'}"
     return f"too short to judge: {samples} samples in {words.seconds_text(view.duration_s)}"
+
+
+def _beside_earlier(view: StepView, others: Sequence[StepView]) -> str:
+    """How far a mean is below the best of the same test before it; empty where it is not."""
+    earlier = [
+        other
+        for other in others
+        if other.start_s < view.start_s
+        and len(other.throughput.t_s) == 1
+        and other.has_moved
+        and likeness.alike(other.step, view.step)
+    ]
+    best = max(earlier, key=lambda other: other.throughput.values[0], default=view)
+    lost = 1.0 - view.throughput.values[0] / best.throughput.values[0]
+    if lost < _LOWER or view.throughput.unit == "lat_us":
+        return ""
+    before = words.duration_text(view.start_s - best.start_s)
+    return f"{words.share_text(lost)} below that of the same test {before} before"

@@ -92,7 +92,7 @@ def _take_rows(monitor: Monitor, source: Source, reader: reports.ReportReader) -
     texts: list[int] = []  # where a row has no number
     for number, line in source.lines():
         words = line.replace("|", " ").lstrip("#").split()
-        if header.search(line):
+        if header.search(line) and (not monitor.first or monitor.first in words):
             words = re.sub(monitor.trim, " ", " ".join(words)).split() if monitor.trim else words
             if monitor.first and monitor.first not in words:
                 source.skip(number)
@@ -143,7 +143,7 @@ def _take_objects(monitor: Monitor, source: Source, reader: reports.ReportReader
     table = reports.table_of(list(monitor.json), monitor.known, monitor.idle)
     for row in (one.value for one in source.documents()):
         told = [numbers.at(row, name) for name in monitor.stamp]
-        reader.begin_report(plain_stamp(" ".join(word for word in told if word)))
+        reader.begin_report(plain_stamp(" ".join(str(word) for word in told if word)))
         reader.take(table, [str(numbers.at(row, name)) for name in monitor.json.values()])
 
 

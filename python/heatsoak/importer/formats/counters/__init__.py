@@ -252,7 +252,7 @@ _OF_ATA = {9: "power on hours", 190: "temperature", 194: "temperature"}
 
 def _take_info(readings: Readings, tables: documents.Tables) -> None:
     """Take CrystalDiskInfo's text of each drive."""
-    for number, line in _lines(readings.source):
+    for _, line in _lines(readings.source):
         key, colon, text = line.partition(" : ")
         key = plain(key)
         if colon and key == "model":
@@ -264,7 +264,7 @@ def _take_info(readings: Readings, tables: documents.Tables) -> None:
             is_nvme = line.split()[1] == found[2]
             at, raw = int(found[1], 16), int(found[2], 16)
             if is_nvme:
-                readings.take(_OF_NVME.get(at, plain(found[3] or "")), raw, number, starts=False)
+                readings.take(_OF_NVME.get(at, plain(found[3] or "")), raw, starts=False)
             elif at == 194:  # the low word is of now; the others of the past, where they are there
                 now, *others = (raw >> shift & 0xFFFF for shift in (0, 16, 32))
                 readings.take("current temperature", now & 0xFF, starts=False)
@@ -331,7 +331,8 @@ def _take_metric(
     number, name = number_of(value), plain(key)
     if "attribute_id" in labels:
         if labels.get("attribute_value_type") == "raw" and labels["attribute_id"].isdigit():
-            tables.attribute(int(labels["attribute_id"]), labels["attribute_name"], f"{number:.0f}")
+            named = labels.get("attribute_name", "")
+            tables.attribute(int(labels["attribute_id"]), named, f"{number:.0f}")
     elif name in ("smart status", "device smart healthy"):
         readings.value("failed", float(not number), starts=False)
     elif name == "power on seconds":

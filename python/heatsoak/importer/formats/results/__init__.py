@@ -34,6 +34,8 @@ _MAX_AT_ONCE = 1 << 20
 #: Files of one run tell its times within this, and its bytes within this share; where their names
 #: differ they may be of two drives, unless times are the same to the millisecond.
 _SAME_S, _SAME_TO_THE_MS_S, _SAME_BYTES = 3.0, 0.002, 0.1
+#: Of a log's details: when its results were saved, in seconds of its clock; others are soon after.
+DATED, _SOON_S = "dated_s", 3600.0
 #: What names of files of one run may end in.
 _ENDS = re.compile(
     r"(?:[._-]?(?:live|csv|json|res|results?|txt|out|log|gz|xz|bz2))+$", re.IGNORECASE
@@ -313,6 +315,30 @@ def join_results(logs: Sequence[Log]) -> list[Log]:
             found.append(log)
         else:
             found[same] = _as_one(*sorted((found[same], log), key=lambda one: -one.samples.height))
+    return _courses(found)
+
+
+def _courses(logs: Sequence[Log]) -> list[Log]:
+    """Return `logs`, with means of the same tests that are dated soon after each other as one."""
+    found: list[Log] = []
+    last_s = math.nan
+    for log in sorted(logs, key=lambda one: one.details.get(DATED, 0.0)):
+        last, at_s = (found[-1] if found else log), log.details.get(DATED, math.nan)
+        own, names = [step.name for step in log.steps], [step.name for step in last.steps]
+        is_again = 0 < at_s - last_s < _SOON_S and own == names[: len(own)]
+        last_s = at_s
+        if not is_again or log.drive != last.drive:
+            found.append(log)
+            continue
+        steps = distinct([*last.steps, *log.steps])
+        late_s = at_s - last.details[DATED]
+        again = dict(zip(own, [step.name for step in steps[-len(own) :]], strict=True))
+        more = log.samples.with_columns(pl.col("t_s") + late_s, pl.col("step").replace(again))
+        samples = pl.concat([last.samples, more], how="diagonal")
+        said = Remark("results of the same tests soon after each other are one course")
+        found[-1] = replace(
+            last, samples=samples, steps=tuple(steps), label="", remarks=(*last.remarks, said)
+        )
     return found
 
 

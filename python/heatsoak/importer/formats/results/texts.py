@@ -17,6 +17,7 @@ from heatsoak.importer import numbers
 from heatsoak.importer.formats import Format, results
 from heatsoak.importer.log import Log, Remark
 from heatsoak.importer.source import Source
+from heatsoak.importer.timestamps import read_times
 from heatsoak.words import amount_text
 
 _MEANS = Remark("each result is one sample: they are not a series")
@@ -167,7 +168,9 @@ def _crystal_log(source: Source, run: results.Told) -> Log | None:
     if "0fill" in f"{facts.get('mode')} {facts.get('test')}".lower():
         remarks.append(Remark("it wrote zeros (0Fill), which some drives do not store"))
     drive, version = _DRIVE.search(facts.get("test", "")), facts.get("version", "").rstrip(".")
+    dated_s = read_times([facts.get("date", "")]).start_unix_s
     more: dict[str, Any] = {
+        "details": {} if dated_s is None else {results.DATED: dated_s},
         "drive": {"path": drive[1]} if drive else {},
         "tools": {facts["tool"].lower(): version} if version else {},
         "label": results.short(facts.get("date", "")),
