@@ -373,7 +373,7 @@ def parts_of(source: Source) -> tuple[dict[str, Source], bool]:
     And whether the names are of hosts: `pdsh` writes a blank behind each, and `grep` none.
     """
     try:
-        lines = [line for line in source.head_lines if line.strip()]
+        lines = [line for line in source.head_lines if line.strip(" \t\0")]
     except errors.UsageError:  # no text
         return {}, False
     head = _HEAD.fullmatch(lines[0].strip()) if lines else None

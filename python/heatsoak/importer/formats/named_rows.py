@@ -306,6 +306,8 @@ def _told(series: _Series, options: Options) -> tuple[str, str, str] | None:
 # --- lines of names and values -------------------------------------------------------------------
 
 _PAIR = re.compile(r"([A-Za-z%][\w./%() -]{0,39}?)\s*=\s*(\"[^\"]*\"|[^\s,;=]+)")
+#: Longer lines hold no such rows.
+_LONGEST = 2000
 #: A line of values with units, which alone say what they are: ``27904.00 IOPS,  109.00 MiB/s``.
 _MEASURE = r"(\d[\d.]*)\s*([A-Za-z/°%]{1,8})"
 _MEASURES = re.compile(rf"\s*{_MEASURE}(?:[,;\s]+{_MEASURE})+\s*")
@@ -315,7 +317,11 @@ _BEATS: list[dict[str, Any]] = tables.TABLES["beats"]
 
 def _named(line: str) -> dict[str, str]:
     """What a line says, each value by its name or its unit, and the time before them."""
-    if pairs := {name.strip(): value.strip('"') for name, value in _PAIR.findall(line)}:
+    if len(line) > _LONGEST:
+        return {}
+    if "=" in line and (
+        pairs := {name.strip(): value.strip('"') for name, value in _PAIR.findall(line)}
+    ):
         stamp = line[: line.index(next(iter(pairs)))].strip(" \t[]-:")
         return ({"time": stamp} if cells.is_value(stamp) else {}) | pairs
     found = re.findall(_MEASURE, line) if _MEASURES.fullmatch(line) else []
@@ -327,7 +333,7 @@ def _text_rows(source: Source) -> Iterator[dict[str, str]]:
     beat = next((one for one in _BEATS if re.search(one["mark"], head)), None)
     count, keys = 0, _keys(source)
     for _, line in source.lines():
-        row = _named(line) if len(line) < 2000 else {}
+        row = _named(line)
         if 2 * len(keys & row.keys()) <= len(keys):
             continue
         count += 1
@@ -342,7 +348,7 @@ def _text_rows(source: Source) -> Iterator[dict[str, str]]:
 
 def _keys(source: Source) -> frozenset[str]:
     """What several lines behind each other say by name, if it is of a drive; else nothing."""
-    rows = [_named(line) for line in source.head_lines[:200] if len(line) < 2000]
+    rows = [_named(line) for line in source.head_lines[:200]]
     keys = [frozenset(row) for row in rows if row]
     alike = next((a for a, b in pairwise(keys) if a == b), frozenset[str]())
     return alike if any(_is_measured(column_of(key)) for key in alike) else frozenset()
@@ -405,7 +411,7 @@ _COUNTER = re.compile(r"^(.*?)\s*(\\\\[^\\]+\\[^\\]+\\.+?)\s*:?\s*$")
 def _counters(source: Source) -> Iterator[dict[str, str]]:
     time, path, row = "", "", dict[str, str]()
     for _, line in source.lines():
-        if (match := _COUNTER.match(line)) is not None:
+        if len(line) < _LONGEST and (match := _COUNTER.match(line)) is not None:
             if match[1].strip():
                 if row:
                     yield {"time": time} | row
@@ -429,7 +435,7 @@ def _screen(source: Source) -> Iterator[dict[str, str]]:
     count = 0
     for _, line in source.lines():
         parts = [part.split() for part in line.split("|")]
-        if line.startswith("-"):
+        if line.startswith("-") and len(line) < _LONGEST:
             groups = [match[1] for word in line.split() if (match := _GROUP.match(word))]
         elif "writ" in line:
             names = parts
@@ -460,7 +466,7 @@ def _is_screen(source: Source) -> bool:
 
 
 def _are_counters(source: Source) -> bool:
-    lines = source.head_lines[:50]
+    lines = [line for line in source.head_lines[:50] if len(line) < _LONGEST]
     return any("CounterSamples" in line for line in lines) and any(map(_COUNTER.match, lines))
 
 

@@ -20,6 +20,8 @@ from heatsoak.recording import dtype_of
 DRIVE_TEMP = "temp_c.composite"
 #: A meter's quantities, of which power is made.
 VOLTAGE, CURRENT = "voltage_v", "current_a"
+#: Longer headers mean nothing.
+_LONGEST = 300
 _IN_PLAIN = tables.Unit("other")
 Direction = Literal["read", "write"]
 
@@ -135,7 +137,7 @@ def meaning(header: str, unit: str = "") -> TableColumn | None:
     `unit` is what a row of units says of the column.
     """
     text = tables.mended(header).strip().strip("\"'#").strip()
-    if not text or len(text) > 300:
+    if not text or len(text) > _LONGEST:
         return None
     known = _sysstat(text) or _own(text) or _throttle_counter(text)
     if known is not None:
@@ -543,7 +545,8 @@ def voltage_and_current(
     found: list[TableColumn] = []
     for index, name in enumerate(header):
         unit = units[index] if index < len(units) else ""
-        if index not in taken and (what := _electric(name, unit)) is not None:
+        is_open = index not in taken and len(name) <= _LONGEST
+        if is_open and (what := _electric(name, unit)) is not None:
             found.append(replace(what, index=index, header=name))
     return found if sorted(each.name for each in found) == sorted((VOLTAGE, CURRENT)) else []
 
@@ -584,7 +587,7 @@ def owner_and_name(header: str) -> tuple[str, str]:
 
     The name is empty where it is about neither a drive nor the host as a whole.
     """
-    for pattern, row in _VENDORS:
+    for pattern, row in _VENDORS if len(header) <= _LONGEST else ():
         match = pattern.search(header)
         if match is None or ("what" in match.groupdict() and not _is_disk(match["what"])):
             continue

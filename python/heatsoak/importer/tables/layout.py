@@ -364,6 +364,7 @@ def decimals_of(layout: Layout) -> tuple[str, str]:
 
 # --- long tables: a row for each value -----------------------------------------------------------
 
+_LONGEST_NAME = 1000
 #: What a value takes in memory.
 _VALUE_BYTES = 200
 _LONG: dict[str, list[str]] = tables.TABLES["long"]
@@ -392,6 +393,8 @@ def labelled(name: str, labels: dict[str, str]) -> tuple[str, str, str] | None:
 
     None for what is neither a drive's nor the host's: a limit, another chip's sensor.
     """
+    if len(name) > _LONGEST_NAME:
+        return None
     if (match := _LABELLED.match(name)) is not None:
         name, labels = match[1].strip(), {**labels, **dict(_LABEL.findall(match[2]))}
         name = name or labels.pop("__name__", "")
