@@ -418,7 +418,7 @@ def _steps_of(
     `labels` are the words of the rows in the table's column of steps, `columns` a recording's.
     """
     has_rates = any(name.endswith(frames.RATES) for name in columns)
-    if labels is None or not any(labels):
+    if labels is None or not any(labels) or _take_turns(labels):
         return ((Observed(name="load"),) if has_rates else ()), None
     names: list[str | None] = []
     found: dict[str, Observed] = {}
@@ -434,6 +434,11 @@ def _steps_of(
             found[name] = _observed(name, label) if has_rates else Observed(name=name)
         names += [name] * (part.stop - part.start)
     return tuple(found.values()), names
+
+
+def _take_turns(labels: Sequence[str]) -> bool:
+    """Whether a few words take turns from row to row, which are no steps."""
+    return len([*frames.stretches(labels)]) > max(len(labels) / 2, 20 * len(set(labels)))
 
 
 def _is_load(columns: Mapping[str, Any], part: slice) -> bool:
