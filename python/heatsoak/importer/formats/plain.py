@@ -72,7 +72,8 @@ def read_rows(source: Source, options: Options, rows: Iterator[dict[str, Any]]) 
     table = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
     table.writeheader()
     table.writerows(chain(first, rows))
-    own = Source.of_bytes(source.name, text.getvalue().encode())
+    # JSON may hold half a character, which no text can
+    own = Source.of_bytes(source.name, text.getvalue().encode(errors="replace"))
     logs = _read(own, options)
     source.remarks |= own.remarks
     return logs
