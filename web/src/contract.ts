@@ -450,6 +450,7 @@ export interface OwnCount {
  *     max_temp_c: its highest temperature, of the column `temp_sensor`; None if not logged.
  *     longest_burst_s: the longest spell of work, too short to be judged; None if there was none.
  *     bursts_gb: what was moved in all of them.
+ *     excludes_heat: whether how hot it got and what it counted leave heat hardly a chance.
  *     follows: what its temperature followed: ``its own work``, or a sensor of the host.
  *     follows_column: the column of that sensor; None for its own work.
  *     time_constant_s: how slowly it followed.
@@ -463,6 +464,7 @@ export interface Unloaded {
   temp_sensor?: string | null;
   longest_burst_s?: number | null;
   bursts_gb?: number;
+  excludes_heat?: boolean;
   follows?: string | null;
   follows_column?: string | null;
   time_constant_s?: number | null;

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from heatsoak import words
-from heatsoak.analysis import claims, definitions, findings
+from heatsoak.analysis import claims, findings
 from heatsoak.analysis.names import Named, Names
 from heatsoak.analysis.unloaded import counted_before
 from heatsoak.protocol import Protocol, bundled
@@ -256,9 +256,10 @@ def _not_judged(recording: findings.RecordingFindings, meta: RecordingMeta) -> f
     longest = words.duration_text(unloaded.longest_burst_s)
     amount = words.amount_text(unloaded.bursts_gb, "GB")
     bursts = f"bursts of {longest} at most, {amount} in all{text}"
-    if unloaded.max_temp_c is not None and unloaded.max_temp_c < definitions.MIN_THROTTLING_C:
-        hot = words.temp_text(unloaded.max_temp_c)
-        sentence = f"Did not throttle, at {hot} at most, but worked only in {bursts}."
+    if unloaded.excludes_heat:
+        max_c = unloaded.max_temp_c
+        hot = "" if max_c is None else f", at {words.temp_text(max_c)} at most"
+        sentence = f"Did not throttle{hot}, but worked only in {bursts}."
         return _said("no", sentence, because, _LOAD_IT)
     sentence = f"{_CANNOT_TELL}it worked in {bursts}, "
     next_ = "log every second" if is_long else _LOAD_IT

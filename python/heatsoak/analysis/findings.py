@@ -531,6 +531,7 @@ class Unloaded(_Findings):
         max_temp_c: its highest temperature, of the column `temp_sensor`; None if not logged.
         longest_burst_s: the longest spell of work, too short to be judged; None if there was none.
         bursts_gb: what was moved in all of them.
+        excludes_heat: whether how hot it got and what it counted leave heat hardly a chance.
         follows: what its temperature followed: ``its own work``, or a sensor of the host.
         follows_column: the column of that sensor; None for its own work.
         time_constant_s: how slowly it followed.
@@ -544,6 +545,7 @@ class Unloaded(_Findings):
     temp_sensor: str | None = None
     longest_burst_s: float | None = None
     bursts_gb: float = 0.0
+    excludes_heat: bool = False
     follows: str | None = None
     follows_column: str | None = None
     time_constant_s: float | None = None

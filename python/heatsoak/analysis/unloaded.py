@@ -13,6 +13,7 @@ import polars as pl
 
 from heatsoak import words
 from heatsoak.analysis import findings, series
+from heatsoak.analysis.cause import excludes_heat
 from heatsoak.analysis.view import StepView
 from heatsoak.recording import HEALTH, IN_ORDER_ONLY, Recording
 from heatsoak.recording.columns import throttle_columns, throttle_counters
@@ -255,6 +256,7 @@ def unloaded_of(view: StepView) -> findings.Unloaded:
         temp_sensor=view.main_sensor or None,
         longest_burst_s=max((length_s for length_s, _ in bursts), default=None),
         bursts_gb=sum(moved_gb for _, moved_gb in bursts),
+        excludes_heat=excludes_heat(view, ()),
         **found,
         text=f" in {words.duration_text(view.duration_s)}"
         + (f" ({', '.join(seen)})" if seen else ""),
