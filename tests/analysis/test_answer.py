@@ -167,6 +167,18 @@ def test_a_drive_that_nobody_loaded_was_not_loaded(tmp_path: Path) -> None:
     assert idle.max_temp_c == pytest.approx(59, abs=1)
 
 
+@pytest.mark.parametrize(("temp_c", "throttles"), [(38.0, "no"), (72.0, "cannot-tell")])
+def test_bursts_of_a_cool_drive_were_not_throttled(
+    tmp_path: Path, temp_c: float, throttles: str
+) -> None:
+    rates = np.where(T_S % 200 < 9, 120.0, 0.0)
+    found = judged(
+        log(tmp_path / "a.csv", write_mb_s=rates, temp_c=np.linspace(temp_c - 3, temp_c, len(T_S)))
+    )
+    assert "in bursts of" in found.answer.sentence
+    assert found.answer.throttles == throttles
+
+
 def pair(tmp_path: Path, here: Mapping[str, str], there: Mapping[str, str], there_s: float) -> str:
     """Return the cause of a fall after 300 s, given the same load under other labels."""
     one = log(tmp_path / "a.csv", write_mb_s=fall_after(300), **here)
