@@ -507,9 +507,32 @@ heatsoak.cli.main()
 """
 
 
+STOPPED_IN_A_MODEL = """
+import os, signal
+from heatsoak.cli import app, main
+from heatsoak.toml import LateModel
+from pydantic_core import core_schema
+
+class Word:
+    @classmethod
+    def __get_pydantic_core_schema__(cls, *_):
+        return core_schema.literal_schema([cls()])
+
+    def __index__(self):
+        os.kill(os.getpid(), signal.{name})
+        raise TypeError  # pydantic goes on after an error here
+
+class Model(LateModel):
+    word: Word
+
+app.app = lambda **_: Model(word=1)
+main()
+"""
+
+
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-@pytest.mark.parametrize("program", [STOPPED_IN_A_CLASS, STOPPED_IN_AN_IMPORT])
-def test_a_stop_while_a_class_is_made_or_something_is_imported_is_an_interruption(
+@pytest.mark.parametrize("program", [STOPPED_IN_A_CLASS, STOPPED_IN_AN_IMPORT, STOPPED_IN_A_MODEL])
+def test_a_stop_while_a_class_or_model_is_made_or_something_is_imported_is_an_interruption(
     program: str, name: str
 ) -> None:
     words = [sys.executable, "-c", program.format(name=name)]

@@ -1,4 +1,4 @@
-"""TOML that somebody wrote: read, checked against a model, and refused in one line."""
+"""Models, and TOML that somebody wrote: read, checked against one, and refused in one line."""
 
 import re
 import tomllib
@@ -7,12 +7,29 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from heatsoak import errors
 from heatsoak.files import require_file
+from heatsoak.system import uninterrupted
 
 _Model = TypeVar("_Model", bound=BaseModel)
+
+
+class LateModel(BaseModel):
+    """Base: prepared when first used, for few commands use many of the models that they import.
+
+    pydantic prepares a model in native code, which loses Ctrl-C or reports it as a fault of the
+    model: it waits until that is done.
+    """
+
+    model_config = ConfigDict(defer_build=True)
+
+    @classmethod
+    def model_rebuild(cls, **options: Any) -> bool | None:
+        """As pydantic's."""
+        with uninterrupted():
+            return super().model_rebuild(**options)
 
 
 def toml_text(path: Path | str) -> str:

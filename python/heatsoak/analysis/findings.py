@@ -2,10 +2,9 @@
 
 from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict
-
 from heatsoak.ranges import Range
 from heatsoak.recording import Touched
+from heatsoak.toml import LateModel
 from heatsoak.words import capital, percent_text
 
 #: ``measured``: by a sensor or meter outside the drive's firmware; ``reported``: by the drive
@@ -17,13 +16,7 @@ PowerSource = Literal["measured", "reported", "modelled", "logged"]
 _LEVELS = {"mb_s": "MB/s", "iops": "IOPS", "lat_us": "µs an I/O"}
 
 
-class _Findings(BaseModel):
-    """Base: built when first used, for few recordings have every kind of finding."""
-
-    model_config = ConfigDict(defer_build=True)
-
-
-class Power(_Findings):
+class Power(LateModel):
     """Where power figures come from; a rating is what the drive states, not a measurement.
 
     Attributes:
@@ -40,7 +33,7 @@ class Power(_Findings):
     rated_states: list[int] = []
 
 
-class CopyStepFindings(_Findings):
+class CopyStepFindings(LateModel):
     """What both sides of a copy show together.
 
     Attributes:
@@ -63,7 +56,7 @@ class CopyStepFindings(_Findings):
     text: str
 
 
-class CopyFindings(_Findings):
+class CopyFindings(LateModel):
     """A copy whose two recordings are given, by their paths."""
 
     source: str
@@ -71,7 +64,7 @@ class CopyFindings(_Findings):
     steps: list[CopyStepFindings]
 
 
-class RoundStep(_Findings):
+class RoundStep(LateModel):
     """A step's means over the last rounds, five at most."""
 
     step: str
@@ -80,7 +73,7 @@ class RoundStep(_Findings):
     mean_mb_s: float | None
 
 
-class RoundsFindings(_Findings):
+class RoundsFindings(LateModel):
     """Whether rounds became steady, as SNIA's performance test specification defines it.
 
     Attributes:
@@ -105,7 +98,7 @@ class RoundsFindings(_Findings):
     text: str
 
 
-class ScoreFindings(_Findings):
+class ScoreFindings(LateModel):
     """The number that a protocol is run for.
 
     Attributes:
@@ -149,7 +142,7 @@ Cause = Literal[
 Verdict = Cause | Literal["steady", "unknown"]
 
 
-class Episode(_Findings):
+class Episode(LateModel):
     """One stretch of lowered throughput.
 
     Attributes:
@@ -256,7 +249,7 @@ class Episode(_Findings):
         return f"{self.mean_depth_text}, {percent_text(lowest_pct)} at its lowest"
 
 
-class IopsPercentiles(_Findings):
+class IopsPercentiles(LateModel):
     """Percentiles of the rates of individual seconds."""
 
     min: float
@@ -268,7 +261,7 @@ class IopsPercentiles(_Findings):
     max: float
 
 
-class RateLevel(_Findings):
+class RateLevel(LateModel):
     """A rate level: the share of the time spent there, and how long each stay usually is.
 
     Attributes:
@@ -282,7 +275,7 @@ class RateLevel(_Findings):
     dwell_s: float
 
 
-class LatencySummary(_Findings):
+class LatencySummary(LateModel):
     """Latencies of a window; only `max_us` is taken over the whole window.
 
     The percentiles were taken for each interval; these are their median and largest values.
@@ -296,7 +289,7 @@ class LatencySummary(_Findings):
     max_us: float | None
 
 
-class SteadyState(_Findings):
+class SteadyState(LateModel):
     """Whether five rounds in a row are steady, as SNIA's performance test specification defines it.
 
     Attributes:
@@ -318,7 +311,7 @@ class SteadyState(_Findings):
     slope_pct: float
 
 
-class Consistency(_Findings):
+class Consistency(LateModel):
     """IOPS of each second over the last `window_s`; the ratio is mean to standard deviation.
 
     Attributes:
@@ -357,7 +350,7 @@ Throttles = Literal["yes", "no", "cannot-tell", "not-loaded"]
 WORST_FIRST: tuple[Throttles, ...] = ("yes", "cannot-tell", "no", "not-loaded")
 
 
-class Claim(_Findings):
+class Claim(LateModel):
     """One thing that is said of a drive, or of a step of its load, with what speaks for it.
 
     Attributes:
@@ -412,7 +405,7 @@ _WHAT_FIRST: tuple[What, ...] = get_args(What)
 _HEAT_FIRST = ("yes", "open", None, "no")
 
 
-class StepFindings(_Findings):
+class StepFindings(LateModel):
     """What one judged step shows.
 
     Attributes:
@@ -468,7 +461,7 @@ class StepFindings(_Findings):
         return [text for one in self.claims if one.onset_s is None for text in one.reasons]
 
 
-class SensorTrust(_Findings):
+class SensorTrust(LateModel):
     """Whether a temperature can be trusted to explain throttling, and why.
 
     Attributes:
@@ -491,7 +484,7 @@ class SensorTrust(_Findings):
     same_as: str | None = None
 
 
-class Answer(_Findings):
+class Answer(LateModel):
     """What a person wanted to know.
 
     Attributes:
@@ -522,7 +515,7 @@ class Answer(_Findings):
         return self.model_copy(update={"sentence": said, "alarm": alarm.text, "next": next_})
 
 
-class Unloaded(_Findings):
+class Unloaded(LateModel):
     """The time in which a log shows the drive, but no load that could be judged.
 
     Attributes:
@@ -553,7 +546,7 @@ class Unloaded(_Findings):
     reasons: list[str] = []
 
 
-class Reservation(_Findings):
+class Reservation(LateModel):
     """Something that was not read for certain from a log, or was changed since it was recorded.
 
     Attributes:
@@ -564,7 +557,7 @@ class Reservation(_Findings):
     touches: list[Touched]
 
 
-class OwnCount(_Findings):
+class OwnCount(LateModel):
     """What a drive itself counts of its heat, and says of its health, by its last reading in a log.
 
     Attributes:
@@ -596,7 +589,7 @@ class OwnCount(_Findings):
     counts: bool | None = None
 
 
-class RecordingFindings(_Findings):
+class RecordingFindings(LateModel):
     """What one recording shows; `notes` are what a reader of the result must know.
 
     Attributes:
@@ -631,7 +624,7 @@ class RecordingFindings(_Findings):
     reservations: list[Reservation] = []
 
 
-class Findings(_Findings):
+class Findings(LateModel):
     """What recordings show, in the given order, and copies with both sides given.
 
     Attributes:

@@ -5,13 +5,15 @@ from collections.abc import Callable, Iterator
 from functools import reduce
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
+
+from heatsoak.toml import LateModel
 
 
-class Strict(BaseModel):
+class Strict(LateModel):
     """Base: unknown keys are errors, numbers are finite, and objects are immutable."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Figure(Strict):

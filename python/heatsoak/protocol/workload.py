@@ -10,7 +10,6 @@ from typing import Annotated, Literal, Self
 from pydantic import (
     AliasChoices,
     AliasGenerator,
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -22,7 +21,7 @@ from pydantic import (
 
 from heatsoak import units
 from heatsoak.errors import suggestion
-from heatsoak.toml import names_of
+from heatsoak.toml import LateModel, names_of
 from heatsoak.words import block_text, percent_text, said
 
 # The options that fio is given as the user wrote them, and the values that each may have. fio runs
@@ -165,7 +164,7 @@ def _keys_of(field: str) -> str | AliasChoices:
     return field if plain == field else AliasChoices(plain, field)
 
 
-class StrictModel(BaseModel):
+class StrictModel(LateModel):
     """Base: unknown keys are errors, and a value never changes once it was read."""
 
     model_config = ConfigDict(
@@ -173,7 +172,6 @@ class StrictModel(BaseModel):
         frozen=True,
         populate_by_name=True,
         arbitrary_types_allowed=True,
-        defer_build=True,
         alias_generator=AliasGenerator(validation_alias=_keys_of),
     )
 

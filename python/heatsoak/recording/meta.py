@@ -6,10 +6,11 @@ from collections.abc import Collection
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, with_config
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
 from heatsoak.protocol import Conditions, Observation, Protocol, Role
+from heatsoak.toml import LateModel
 
 META = "recording.json"
 JOURNAL = "samples.jsonl"
@@ -129,10 +130,10 @@ def _require_finite(value: Any) -> None:
         raise ValueError("a number is not finite")
 
 
-class _Finite(BaseModel):
+class _Finite(LateModel):
     """Base of what is read from a file: our JSON never has infinite numbers."""
 
-    model_config = ConfigDict(extra="ignore", allow_inf_nan=False, defer_build=True)
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
 
 
 class SensorMeta(_Finite):
