@@ -20,46 +20,23 @@ from waiting import until
 
 #: What makes a drive ready, at a rate that leaves time to end it.
 MADE_READY = """
-[[steps]]
-kind = "purge"
-[[steps]]
-kind = "precondition"
-name = "fill"
-rw = "write"
-bs = "1m"
-rate = "100m"
+  { kind = "purge" },
+  { kind = "precondition", name = "fill", rw = "write", bs = "1m", rate = "100m" },\
 """
 #: Every kind of step that a file can take, each short.
 PROTOCOL = f"""
 schema = 1
 name = "short"
 file_size = "64MiB"
-{MADE_READY}
-[[steps]]
-name = "read"
-rw = "read"
-bs = "128k"
-runtime = "0.6s"
-rate = "50m"
-[[steps]]
-kind = "pause"
-duration = "0.2s"
-[[steps]]
-kind = "rounds"
-at_most = 2
-[[steps.steps]]
-name = "again"
-rw = "randread"
-runtime = "0.5s"
-rate = "5m"
-[[steps.steps]]
-kind = "pause"
-duration = "0.1s"
-[[steps]]
-name = "write"
-rw = "randwrite"
-runtime = "1s"
-rate = "5m"
+steps = [{MADE_READY}
+  {{ name = "read", rw = "read", bs = "128k", runtime = "0.6s", rate = "50m" }},
+  {{ kind = "pause", duration = "0.2s" }},
+  {{ kind = "rounds", at_most = 2, steps = [
+    {{ name = "again", rw = "randread", runtime = "0.5s", rate = "5m" }},
+    {{ kind = "pause", duration = "0.1s" }},
+  ] }},
+  {{ name = "write", rw = "randwrite", runtime = "1s", rate = "5m" }},
+]
 """
 
 _RUNTIME = re.compile(r'runtime = "([\d.]+)s"')

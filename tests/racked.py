@@ -31,11 +31,7 @@ DASK = str(Path(sys.executable).with_name("dask"))
 #: A protocol that writes all of a drive once, from its begin.
 FILL_ONCE = """
 name = "once"
-[[steps]]
-name = "fill"
-rw = "write"
-bs = "256k"
-size = "100%"
+steps = [{ name = "fill", rw = "write", bs = "256k", size = "100%" }]
 """
 _WRITE = re.compile(r" Write .*offset=0x([0-9a-f]+) count=0x([0-9a-f]+)")
 #: Lost connections are noticed soon, but a busy machine is not taken for a lost one.

@@ -219,26 +219,12 @@ def test_one_simulated_cell_runs_judges_and_can_fail_a_limit(
 FEW_SECONDS = """
 schema = 1
 name = "seconds"
-[[steps]]
-name = "write"
-rw = "write"
-bs = "128k"
-iodepth = 32
-runtime = "2s"
-[[steps]]
-kind = "pause"
-duration = "1s"
-[[steps]]
-name = "both"
-rw = "randread"
-bs = "4k"
-iodepth = 16
-runtime = "2s"
-[[steps.beside]]
-rw = "randwrite"
-bs = "4k"
-iodepth = 4
-runtime = "2s"
+steps = [
+  { name = "write", rw = "write", bs = "128k", iodepth = 32, runtime = "2s" },
+  { kind = "pause", duration = "1s" },
+  { name = "both", rw = "randread", bs = "4k", iodepth = 16, runtime = "2s", \
+beside = [{ rw = "randwrite", bs = "4k", iodepth = 4, runtime = "2s" }] },
+]
 """
 LATENCIES = [
     f"{direction}_lat{kind}_us"
@@ -429,27 +415,12 @@ SHORT = """
 schema = 1
 name = "short"
 file_size = "128MiB"
-[[steps]]
-kind = "precondition"
-name = "fill"
-rw = "write"
-bs = "1m"
-iodepth = 4
-[[steps]]
-name = "read"
-rw = "read"
-bs = "128k"
-iodepth = 8
-runtime = "1s"
-[[steps]]
-kind = "pause"
-duration = "0.5s"
-[[steps]]
-name = "write"
-rw = "randwrite"
-bs = "4k"
-iodepth = 4
-runtime = "1s"
+steps = [
+  { kind = "precondition", name = "fill", rw = "write", bs = "1m", iodepth = 4 },
+  { name = "read", rw = "read", bs = "128k", iodepth = 8, runtime = "1s" },
+  { kind = "pause", duration = "0.5s" },
+  { name = "write", rw = "randwrite", bs = "4k", iodepth = 4, runtime = "1s" },
+]
 """
 
 

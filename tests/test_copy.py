@@ -22,9 +22,7 @@ WARM = "puget-underside-1gpu-loaded"
 SMALL_COPY = """
 schema = 1
 name = "small"
-[[steps]]
-kind = "copy"
-size = "200MB"
+steps = [{ kind = "copy", size = "200MB" }]
 """
 
 

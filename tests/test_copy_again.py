@@ -13,14 +13,10 @@ from started import started
 COPY = """
 schema = 1
 name = "small"
-[[steps]]
-kind = "pause"
-duration = "0.2s"
-[[steps]]
-kind = "copy"
-size = "{size}"
-bs = "64k"
-iodepth = 1
+steps = [
+  {{ kind = "pause", duration = "0.2s" }},
+  {{ kind = "copy", size = "{size}", bs = "64k", iodepth = 1 }},
+]
 """
 WORDS = ("run", "small.toml", "--on", "here", "--to", "there", "-o", "r")
 

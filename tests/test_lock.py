@@ -22,11 +22,7 @@ LONG = """
 schema = 1
 name = "long"
 file_size = "16m"
-[[steps]]
-name = "read"
-rw = "randread"
-rate = "1m"
-runtime = "60s"
+steps = [{ name = "read", rw = "randread", rate = "1m", runtime = "60s" }]
 """
 
 

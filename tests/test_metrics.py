@@ -38,12 +38,7 @@ DRIVE = {"device": "nvme0n1", "model": "Samsung SSD 950 PRO 512GB", "serial": "S
 MINUTES = 12
 READS = f"""
 name = "reads"
-[[steps]]
-name = "read"
-rw = "read"
-bs = "1m"
-iodepth = 8
-runtime = "{MINUTES}m"
+steps = [{{ name = "read", rw = "read", bs = "1m", iodepth = 8, runtime = "{MINUTES}m" }}]
 """
 ALERTS = {
     "DriveAboveItsWarningTemperature",

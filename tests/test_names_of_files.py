@@ -97,12 +97,7 @@ def test_a_recording_is_read_where_it_was_written_whatever_it_is_called(
 
 PROTOCOL = """
 name = "short"
-[[steps]]
-name = "a"
-rw = "{rw}"
-bs = "{bs}"
-iodepth = 32
-runtime = "3s"
+steps = [{{ name = "a", rw = "{rw}", bs = "{bs}", iodepth = 32, runtime = "3s" }}]
 """
 
 

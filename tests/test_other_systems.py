@@ -41,26 +41,14 @@ schema = 1
 name = "tiny"
 [matrix.axes]
 tmt1_c = [60, 70]
-[[steps]]
-name = "read: all?"
-rw = "read"
-bs = "128k"
-span = "64MiB"
-runtime = "2s"
+steps = [{ name = "read: all?", rw = "read", bs = "128k", span = "64MiB", runtime = "2s" }]
 """
 HEAT_UP = """
 name = "heat-up"
-[[steps]]
-name = "full"
-rw = "read"
-bs = "128k"
-iodepth = 32
-span = "16GiB"
-runtime = "2m"
-[[steps]]
-kind = "pause"
-name = "cool"
-duration = "1m"
+steps = [
+  { name = "full", rw = "read", bs = "128k", iodepth = 32, span = "16GiB", runtime = "2m" },
+  { kind = "pause", name = "cool", duration = "1m" },
+]
 """
 JOB = "[global]\nrw=read\nbs=128k\nsize=64m\n[one]\nruntime=5s\n"
 GRID = """

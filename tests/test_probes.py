@@ -463,28 +463,14 @@ def test_plain_lines_say_what_is_taken_and_what_is_left_out(
 REAL = """
 schema = 1
 name = "real"
-[[steps]]
-name = "load"
-rw = "write"
-bs = "64k"
-rate = "10m"
-runtime = "2m"
-end_after_drop = "3s"
-beside = [{ rw = "randwrite", bs = "64k", rate = "30m", runtime = "4500ms" }]
-[[steps]]
-name = "again"
-only_if_drop_in = "load"
-rw = "read"
-bs = "64k"
-rate = "10m"
-runtime = "4s"
-[[steps]]
-kind = "purge"
-only_if_drop_in = "load"
-[[steps]]
-name = "purged"
-only_after = "purge"
-rw = "write"
+steps = [
+  { name = "load", rw = "write", bs = "64k", rate = "10m", runtime = "2m", end_after_drop = "3s", \
+beside = [{ rw = "randwrite", bs = "64k", rate = "30m", runtime = "4500ms" }] },
+  { name = "again", only_if_drop_in = "load", rw = "read", bs = "64k", rate = "10m", \
+runtime = "4s" },
+  { kind = "purge", only_if_drop_in = "load" },
+  { name = "purged", only_after = "purge", rw = "write" },
+]
 """
 
 

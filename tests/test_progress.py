@@ -9,24 +9,11 @@ from observed import Watcher, conducted
 
 WRITES_THEN_READS = """
 name = "both"
-[[steps]]
-name = "write"
-rw = "write"
-bs = "64k"
-span = "16MiB"
-rate = "40m"
-runtime = "600ms"
-[[steps]]
-kind = "pause"
-name = "rest"
-duration = "600ms"
-[[steps]]
-name = "read"
-rw = "read"
-bs = "64k"
-span = "16MiB"
-rate = "20m"
-runtime = "1s"
+steps = [
+  { name = "write", rw = "write", bs = "64k", span = "16MiB", rate = "40m", runtime = "600ms" },
+  { kind = "pause", name = "rest", duration = "600ms" },
+  { name = "read", rw = "read", bs = "64k", span = "16MiB", rate = "20m", runtime = "1s" },
+]
 """
 
 

@@ -18,12 +18,7 @@ from racked import CONTRIB
 DRIVES = ("sim:samsung-950-pro-512", "sim:wd-sn570-1tb@laptop")
 SHORT = """
 name = "short"
-[[steps]]
-name = "read"
-rw = "read"
-bs = "128k"
-iodepth = 8
-runtime = "5s"
+steps = [{ name = "read", rw = "read", bs = "128k", iodepth = 8, runtime = "5s" }]
 """
 
 

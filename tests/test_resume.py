@@ -119,30 +119,16 @@ def drive(tmp_path: Path) -> Iterator[Path]:
         yield node
 
 
-_HALF_USED = MADE_READY.replace('"purge"', '"purge"\ncapacity = "50%"')
+_HALF_USED = MADE_READY.replace('"purge"', '"purge", capacity = "50%"')
 DRIVE_PROTOCOL = f"""
 schema = 1
 name = "short"
-{_HALF_USED}
-[[steps]]
-kind = "pause"
-duration = "0.2s"
-[[steps]]
-name = "first"
-rw = "read"
-bs = "128k"
-runtime = "1s"
-rate = "50m"
-[[steps]]
-kind = "pause"
-name = "rest"
-duration = "0.2s"
-[[steps]]
-name = "second"
-rw = "write"
-bs = "128k"
-runtime = "1s"
-rate = "50m"
+steps = [{_HALF_USED}
+  {{ kind = "pause", duration = "0.2s" }},
+  {{ name = "first", rw = "read", bs = "128k", runtime = "1s", rate = "50m" }},
+  {{ kind = "pause", name = "rest", duration = "0.2s" }},
+  {{ name = "second", rw = "write", bs = "128k", runtime = "1s", rate = "50m" }},
+]
 """
 
 
@@ -280,17 +266,10 @@ def test_reopening_that_is_killed_at_any_moment_comes_to_the_same(
 SIMULATED = """
 schema = 1
 name = "sim"
-[[steps]]
-name = "write"
-rw = "write"
-bs = "128k"
-iodepth = 32
-runtime = "60s"
-[[steps]]
-name = "read"
-rw = "randread"
-iodepth = 32
-runtime = "30s"
+steps = [
+  { name = "write", rw = "write", bs = "128k", iodepth = 32, runtime = "60s" },
+  { name = "read", rw = "randread", iodepth = 32, runtime = "30s" },
+]
 [matrix]
 enclosure = "puget-{slot}-1gpu-idle"
 [matrix.axes]

@@ -30,10 +30,11 @@ def health_log(
     minutes: tuple[int, int] = (0, 0),
     counts: tuple[int, int] = (0, 0),
     seconds: tuple[int, int] = (0, 0),
+    warning: int = 0,
 ) -> bytes:
     """Return log page 02h, with something in every field that is not asked for."""
     page = bytearray(b"\xa5" * 512)
-    struct.pack_into("<BHBBB", page, 0, 0, composite, 100, 10, 3)
+    struct.pack_into("<BHBBB", page, 0, warning, composite, 100, 10, 3)
     struct.pack_into("<II", page, 192, *minutes)
     struct.pack_into("<8H", page, 200, *(*sensors, *[0] * (8 - len(sensors))))
     struct.pack_into("<4I", page, 216, *counts, *seconds)
@@ -96,8 +97,11 @@ def sensor_of(drive: FakeDrive, node: Path) -> NvmeSensor:
 
 
 def test_a_health_log_gives_temperatures_counts_and_times() -> None:
-    page = health_log(355, sensors=(350, 0, 361), minutes=(7, 2), counts=(11, 3), seconds=(640, 25))
+    page = health_log(
+        355, sensors=(350, 0, 361), minutes=(7, 2), counts=(11, 3), seconds=(640, 25), warning=4
+    )
     counters = {
+        "critical_warning": 4,
         "throttle_time_s.warning": 420,
         "throttle_time_s.critical": 120,
         "throttle_count.tmt1": 11,

@@ -5,11 +5,13 @@ import time
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
-from command import code_of, heatsoak_here
+from command import code_of, done_here, heatsoak_here
 from heatsoak.analysis.findings import Answer, Claim
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from made_recording import make_recording, sampled
 
 #: A unit of what an NVMe drive counts.
 UNIT_MB = 0.512
@@ -49,6 +51,22 @@ def test_a_failed_drive_that_held_its_speed_is_told_to_have_failed(tmp_path: Pat
     assert answer["answer"]["alarm"].startswith("the drive itself warns")
     assert heatsoak_here("report", "a.txt", "-o", "j.xml", cwd=tmp_path).returncode == 0
     assert ElementTree.parse(tmp_path / "j.xml").getroot().findall(".//failure")
+
+
+@pytest.mark.parametrize(
+    ("warning", "said"), [(4, "it is no longer reliable"), (2, "its temperature is beyond")]
+)
+def test_a_drive_that_warns_under_our_load_is_told_to_warn(
+    warning: int, said: str, tmp_path: Path
+) -> None:
+    late = np.where(np.arange(120) < 90, 0, warning)
+    samples = sampled(np.full(120, 900.0), critical_warning=late, temp_c__composite=50.0)
+    make_recording(tmp_path / "r", samples)
+    first = done_here("analyze", "r", cwd=tmp_path).stdout.splitlines()[0]
+    assert first.startswith(f"The drive itself warns (critical warning 0x0{warning}: {said}")
+    assert "held its speed" in first
+    make_recording(tmp_path / "quiet", samples.with_columns(critical_warning=0))
+    assert "warns" not in done_here("analyze", "quiet", cwd=tmp_path).stdout
 
 
 @pytest.mark.parametrize("after", ["", " (a heatsink), and log it again", "; to see it: load it"])

@@ -37,13 +37,9 @@ _LOGS = Path(__file__).parents[1] / "importer" / "data"
 HEAT = """
 schema = 1
 name = "heat"
-[[steps]]
-name = "full"
-rw = "read"
-bs = "128k"
-iodepth = 32
-span = "16GiB"
-runtime = "70s"
+steps = [
+  { name = "full", rw = "read", bs = "128k", iodepth = 32, span = "16GiB", runtime = "70s" },
+]
 """
 GRID = """
 drives = "samsung-950-pro-512"

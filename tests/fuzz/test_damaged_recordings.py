@@ -36,10 +36,7 @@ LONGEST_S = 60
 COPY = """
 schema = 1
 name = "short-copy"
-[[steps]]
-kind = "copy"
-name = "copy"
-size = "2GB"
+steps = [{ kind = "copy", name = "copy", size = "2GB" }]
 """
 
 

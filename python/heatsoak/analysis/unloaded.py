@@ -6,6 +6,8 @@ wants to know.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ _FULL = 2.0**32 - 1
 _COUNT, _TIME_S = "throttle_count.", "throttle_time_s."
 #: What NVMe's two steps of thermal management are called.
 _STEPS = {"tmt1": "light ", "tmt2": "strong ", "shutdown": "shutdown "}
+_WARNING = "critical_warning"
 _TEMPERATURE = 0x02
 #: What the bits of an NVMe drive's critical warning say.
 _WARNINGS = {
@@ -45,12 +48,18 @@ _SAVE = "copy what is on it to another drive, and replace it"
 
 
 def counted_of(recording: Recording, samples: pl.DataFrame) -> findings.OwnCount | None:
-    """Return what a log tells of a drive's own count and health; None where it tells neither."""
+    """Return what a drive told of its own count and health; None where it told neither.
+
+    What it counted under a load of ours is evidence for why that fell.
+    """
     meta = recording.meta
     said = {key: value for sensor in meta.sensors for key, value in sensor.details.items()}
     health = {key: said.get(key) for key in HEALTH}
-    columns = throttle_columns(meta.columns)
-    if not meta.protocol.is_observed or not (columns or any(health.values())):
+    if _WARNING in samples.columns:
+        warned = samples[_WARNING].drop_nulls().to_list()
+        health[_WARNING] = reduce(or_, warned, health[_WARNING] or 0)
+    columns = throttle_columns(meta.columns) if meta.protocol.is_observed else []
+    if not (columns or any(health.values())):
         return None
     known = {name: samples[name].drop_nulls().to_list() for name in columns}
     known = {name: values for name, values in known.items() if values and values[-1] < _FULL}

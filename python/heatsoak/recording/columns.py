@@ -217,6 +217,11 @@ _TABLE: tuple[Column, ...] = (
         dtype=pl.Int64,
     ),
     _quantity(
+        *("critical_warning", "critical warning", "", Owner.DRIVE, Average.LAST),
+        *("critical_warning", "What the drive warns of, as NVMe's bits."),
+        dtype=pl.Int64,
+    ),
+    _quantity(
         *("energy_wh", "energy", "Wh", Owner.DRIVE, Average.LAST, "energy_joules"),
         "Energy the drive has used since it was made, by its own count.",
         *("joules", "counter"),

@@ -27,6 +27,7 @@ def parse_health_log(page: bytes) -> dict[str, float]:
     """
     kelvins = parse_kelvins(page)
     values = {column: celsius(kelvin) for column, kelvin in kelvins.items()}
+    values["critical_warning"] = page[0]
     minutes = zip(("warning", "critical"), struct.unpack_from("<II", page, 192), strict=True)
     values |= {f"throttle_time_s.{name}": 60.0 * time_min for name, time_min in minutes}
     names = [f"{what}.tmt{n}" for what in ("throttle_count", "throttle_time_s") for n in (1, 2)]
