@@ -39,9 +39,9 @@ LOGS = Path(__file__).parent / "importer" / "data"
 MATRIX = """
 schema = 1
 name = "tiny"
+steps = [{ name = "read: all?", rw = "read", bs = "128k", span = "64MiB", runtime = "2s" }]
 [matrix.axes]
 tmt1_c = [60, 70]
-steps = [{ name = "read: all?", rw = "read", bs = "128k", span = "64MiB", runtime = "2s" }]
 """
 HEAT_UP = """
 name = "heat-up"
