@@ -6,12 +6,15 @@ line for each and the totals. The logs belong to others and never come into this
 ``--mirror DIR`` takes repositories that were fetched before, as ``DIR/OWNER+NAME/...``.
 
 ``python benches/real_logs.py suites DIR`` hands over the samples that other tools test themselves
-with, and counts what is read, refused with a reason, and neither.
+with, and counts what is read, refused with a reason, and neither. ``listings DIR`` holds what is
+said of 15,000 listings of smartctl, each alone, against what they count.
 
 What is expected was written by people who had looked at the numbers, without heatsoak.
 """
 
 import argparse
+import random
+import re
 import signal
 import subprocess
 import time
@@ -24,6 +27,8 @@ from pathlib import Path, PurePosixPath
 from types import FrameType
 
 import pydantic
+from heatsoak import words
+from heatsoak.analysis import Answer as Said
 from heatsoak.analysis import Findings, analyze
 from heatsoak.errors import HeatsoakError
 from heatsoak.importer import Options, open_all
@@ -93,6 +98,7 @@ class Expected(pydantic.BaseModel):
 
     sources: dict[str, Origin]
     suites: dict[str, Suite]
+    listings: dict[str, Origin]
     log: list[Expectation]
 
 
@@ -376,6 +382,49 @@ def try_suites(into: Path, mirror: Path | None, limit_s: float) -> None:
         print(f"{source}: " + ", ".join(f"{counts[one]} {one}" for one in RESULTS), flush=True)
 
 
+# --- listings of smartctl ---------------------------------------------------------------------
+
+#: What a listing says itself of its drive, and how often of heat.
+_WARNS = re.compile(r"Critical Warning: +0x(?!00)|test result: FAILED")
+_THROTTLED = re.compile(r"Transition Count: +[1-9]")
+_TOO_HOT = re.compile(r"(?:Warning|Critical) +Comp\. Temperature Time: +[1-9]")
+
+
+def denied(listing: str, answer: Said) -> str:
+    """Return what an answer denies of a listing, or what it says that the listing does not."""
+    told = answer.sentence
+    held = {
+        "that it warns": bool(_WARNS.search(listing)) == (answer.alarm is not None),
+        "that it throttled": not _THROTTLED.search(listing) or answer.throttles == "yes",
+        "that it was too hot": not (_TOO_HOT.search(listing) and "never above" in told),
+    }
+    return words.listed([what for what, is_so in held.items() if not is_so])
+
+
+def try_listings(into: Path, mirror: Path | None, count: int, seed: int) -> None:
+    """Hold the answers to public listings, each alone, drawn by a seed, against what they say."""
+    source, origin = next(iter(expected().listings.items()))
+    repository = repository_of(source, [origin.commit], into, mirror)
+    listed = git("ls-tree", "-r", "--name-only", origin.commit, repository=repository).decode()
+    paths = [path for path in listed.splitlines() if path.count("/") > 2]
+    counts: Counter[str] = Counter()
+    file = into / "listing.txt"
+    into.mkdir(parents=True, exist_ok=True)
+    for path in random.Random(seed).sample(paths, min(count, len(paths))):
+        file.write_bytes(git("show", f"{origin.commit}:{path}", repository=repository))
+        try:
+            (found,) = analyze(open_all([file])).recordings
+        except HeatsoakError as error:
+            print(f"{path}: {error}")
+            counts["refused"] += 1
+            continue
+        counts[found.answer.throttles] += 1
+        if why := denied(file.read_text("utf-8", "replace"), found.answer):
+            print(f"{path}: {why}: {found.answer.sentence}")
+            counts["wrong"] += 1
+    print(f"{source}: " + ", ".join(f"{of} {what}" for what, of in counts.most_common()))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     modes = parser.add_subparsers(dest="mode", required=True)
@@ -390,8 +439,15 @@ def main() -> None:
     trying.add_argument("directory", type=Path)
     trying.add_argument("--mirror", type=Path, help="repositories that are here already")
     trying.add_argument("--limit", type=float, default=LIMIT_S, metavar="SECONDS")
+    listing = modes.add_parser("listings", help="try public listings of smartctl")
+    listing.add_argument("directory", type=Path)
+    listing.add_argument("--mirror", type=Path, help="repositories that are here already")
+    listing.add_argument("--count", type=int, default=15000)
+    listing.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    if given.mode == "fetch":
+    if given.mode == "listings":
+        try_listings(given.directory, given.mirror, given.count, given.seed)
+    elif given.mode == "fetch":
         fetch(given.directory, given.mirror)
     elif given.mode == "suites":
         try_suites(given.directory, given.mirror, given.limit)

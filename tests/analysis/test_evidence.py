@@ -139,7 +139,7 @@ TABLE: list[Row] = [
     *(("onset-temperature", f"it is {onset_c} C", expected,
        lambda onset_c=onset_c: seen(hot(warming(35, onset_c))))
       for onset_c, expected in [(78, "very-hot"), (70, "hot"), (62, "warm"), (56, "lukewarm"),
-                                (45, "cool")]),
+                                (50, "cool"), (42, "cold")]),
     *(("temperature-course", expected, expected, lambda temps=temps: seen(hot(temps)))
       for temps, expected in [
           (warming(40, 70), "stopped"),

@@ -305,6 +305,9 @@ NONE = [
 SHAPES = [
     case("recovery ends a drop", [low((100, 200), to=0.6)],
          [fall(100, 0.6, recovered=True, end_s=(200, 0.6))]),
+    case("a level that wanders before it is left at once is not coming back",
+         [low((100, 300), to=0.7), low((200, 202), to=0.8), line((202, 0.94), (290, 1.02))],
+         [fall(100, end_s=(300, 1), recovered=True)], duration_s=500, sampling_s=1.0, sigma=0.005),
     case("a slow recovery is over when throughput is back",
          [line((60, 1), (60.01, 0.5), (120, 0.5), (220, 1))],
          [{"recovered": True, "back_s": (214, 8)}]),

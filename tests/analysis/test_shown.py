@@ -10,7 +10,7 @@ import pytest
 from heatsoak.analysis import RecordingFindings, analyze
 from heatsoak.analysis.answer import why_failed
 from heatsoak.analysis.definitions import MIN_THROTTLING_C
-from heatsoak.analysis.falls import find_drops
+from heatsoak.analysis.falls import find, find_drops
 from heatsoak.analysis.series import Array, RateSeries
 from heatsoak.analysis.slow_steps import not_held
 from heatsoak.errors import HeatsoakError
@@ -162,8 +162,8 @@ def test_what_lost_speed_is_never_said_to_have_held_it(
         found = logged(*both, **how, seed=seed)
         if found.steps and found.steps[0].episodes:
             continue
-        is_open = found.answer.throttles not in ("no", "not-loaded")
-        if not is_open or found.steps[0].verdict == "steady" or not why_failed(found, "any", None):
+        is_held = "held" in found.answer.sentence or found.answer.throttles == "not-loaded"
+        if is_held or found.steps[0].verdict == "steady" or not why_failed(found, "any", None):
             held.append((seed, found.answer.sentence))
     assert held == []
 
@@ -257,6 +257,25 @@ def test_a_pause_in_which_the_drive_idles_is_no_fall_by_heat() -> None:
     assert [one.cause for step in found.steps for one in step.episodes] == ["limited-by-host"]
     stalled = of_reads(rates, WARMING_C, busy_pct=np.full(600, 98.0))
     assert "limited-by-host" not in [one.cause for s in stalled.steps for one in s.episodes]
+
+
+def test_what_a_rate_did_while_the_drive_was_cool_is_no_sign_of_heat() -> None:
+    swings = 2000 * np.where(SECOND % 13 < 6, 0.8, 1.0)
+    warming = 34 + 36 * (1 - np.exp(-SECOND / 150))
+    found = of_reads(swings, warming)
+    assert found.answer.throttles == "no"
+    assert "as it did while it was cool" in found.answer.sentence
+    assert of_reads(swings * np.where(warming > 65, 0.9, 1.0), warming).answer.throttles != "no"
+
+
+def test_single_samples_of_standstill_are_stalls_where_they_are_few() -> None:
+    rates = np.where(SECOND % 49 == 7, 0.0, 2000.0)
+    series = RateSeries(np.arange(1.0, 601.0), np.ones(600), rates, "mb_s")
+    found = find(series)
+    assert found is not None
+    assert (len(found.stalls), found.drops) == (13, [])
+    assert not_held(series, found.stalls) is None
+    assert not_held(series) is not None
 
 
 def test_a_small_fall_of_a_warm_drive_is_not_put_down_to_heat() -> None:

@@ -136,6 +136,11 @@ def test_without_a_common_clock_logs_stay_apart_and_the_way_out_is_told(
         assert "kept apart from load.log: they have no common clock" in remark.text
         assert "--shift SECONDS" in remark.text
         assert remark.touches == ("temperature",)
+    first = analyze([to_recording(with_stretches(apart[0]), {})]).recordings[0]
+    assert first.answer.next == (
+        "to judge it with the temperatures of heat.csv: --shift 0s if both began together, "
+        "else --shift SECONDS"
+    )
     assert len(join([own, heat], shift_s=0.0)) == 1
 
 

@@ -563,10 +563,12 @@ export interface Power {
  *
  * Attributes:
  *     touches: what it leaves open.
+ *     settles: what a user can say against it.
  */
 export interface Reservation {
   text: string;
   touches: ("rate" | "unit" | "identity" | "time" | "temperature" | "recording")[];
+  settles?: string | null;
 }
 /**
  * An entry of a list: a name and its value.

@@ -35,10 +35,10 @@ def of_fall(step: str, episode: findings.Episode, judgement: Judgement) -> findi
     """Return what is said of a fall."""
     is_heat = episode.is_by_heat
     is_open = episode.cause == "unknown" and not judgement.excludes_heat
-    by, share = episode.cause, episode.confidence
+    by, share, heat = episode.cause, episode.confidence, judgement.shares["thermal"]
     # a probability without a trace of heat comes of what little else explains the fall
-    if is_open and episode.heat_share >= _PROBABLY and judgement.shows_heat:
-        by, share = "thermal", episode.heat_share
+    if is_open and heat >= _PROBABLY and judgement.shows_heat:
+        by, share = "thermal", heat
     return findings.Claim(
         what="throttled" if is_heat else "slow",
         step=step,
@@ -140,16 +140,24 @@ def reservations_of(recording: Recording) -> list[findings.Reservation]:
     if recording.changes is not None:
         found.append(findings.Reservation(text=recording.changes, touches=["recording"]))
     for event in recording.events if recording.is_readable else ():
-        if event.data.get("touches"):
-            found.append(findings.Reservation(text=event.text, touches=event.data["touches"]))
+        if touches := event.data.get("touches"):
+            settles = event.data.get("settles")
+            found.append(findings.Reservation(text=event.text, touches=touches, settles=settles))
     return found
 
 
 def take_back(found: findings.RecordingFindings) -> None:
     """Put before a step's claims what leaves them open, since it was not read for certain."""
     unread = [one.text for one in found.reservations if set(one.touches) == _UNREAD]
+    to_say = [one.settles for one in found.reservations if one.settles]
     for index, step in enumerate(found.steps):
         claim = step.claim
+        if claim.heat == "open" and claim.settles and to_say and step.max_temp_c is None:
+            # temperatures were logged, and have only to be laid beside it
+            pointed = claim.model_copy(update={"settles": to_say[0]})
+            claims = [pointed if one is claim else one for one in step.claims]
+            found.steps[index] = step.model_copy(update={"claims": claims})
+            continue
         if claim.text == definitions.NO_THROUGHPUT and unread:
             standing, heat, told = unread[:1], claim.heat, []
         elif claim.heat == "no":

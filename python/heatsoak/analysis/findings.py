@@ -213,11 +213,6 @@ class Episode(LateModel):
         return self.cause == "thermal"
 
     @property
-    def heat_share(self) -> float:
-        """How probable heat is, whichever cause is named."""
-        return self.likelihoods.get("thermal", 0.0)
-
-    @property
     def levels(self) -> tuple[str, float, float, float]:
         """The unit that was logged, and in it the level before, the mean, and the lowest."""
         for key, unit in _LEVELS.items():
@@ -455,6 +450,15 @@ class StepFindings(LateModel):
         """What is said of its episodes."""
         return [one for one in self.claims if one.onset_s is not None]
 
+    def said_of(self, episode: Episode) -> Claim | None:
+        """What is said of one of them."""
+        return next((one for one in self.falls if one.onset_s == episode.onset_s), None)
+
+    def is_by_heat(self, episode: Episode) -> bool:
+        """Whether heat is said to have caused it, or probably to have."""
+        said = self.said_of(episode)
+        return said is not None and said.by == "thermal"
+
     @property
     def reasons(self) -> list[str]:
         """Why it has its verdict, beside its episodes."""
@@ -551,10 +555,12 @@ class Reservation(LateModel):
 
     Attributes:
         touches: what it leaves open.
+        settles: what a user can say against it.
     """
 
     text: str
     touches: list[Touched]
+    settles: str | None = None
 
 
 class OwnCount(LateModel):

@@ -304,12 +304,11 @@ def notes_for(recording: Recording, views: list[StepView], once: list[StepView])
 
 
 def _stall_note(view: StepView) -> str | None:
-    """Return a note on stalls: standstills of some seconds, after which throughput was as
-    before."""
+    """Return a note on stalls: short standstills, after which throughput was as before."""
     stalls = view.stalls
     if not stalls:
         return None
-    span = words.span_text([round(stall.length_s) for stall in stalls], "s")
+    span = words.span_text([round(stall.length_s, 1) for stall in stalls], "s")
     times, first = (f" {len(stalls)} times", "first ") if len(stalls) > 1 else ("", "")
     when = f"{first}at {words.seconds_text(stalls[0].begin_s)}"
     return (

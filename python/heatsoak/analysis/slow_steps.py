@@ -203,8 +203,9 @@ def not_held(series: RateSeries, stalls: Sequence[Stall] = (), what: str = "it")
     hide such a loss. `stalls` are left out where they are few. `what` is the series in the
     sentence: ``it``, ``its reads``, ``its writes``.
     """
-    if sum(stall.length_s for stall in stalls) < _FEW * series.duration_s:
-        series = series.without([(stall.begin_s, stall.end_s) for stall in stalls])
+    moving = series.without([(stall.begin_s, stall.end_s) for stall in stalls])
+    if np.sum(moving.interval_s) > (1 - _FEW) * np.sum(series.interval_s):
+        series = moving
     bin_s = max(series.sampling_s, _BIN_S) if len(series.t_s) else _BIN_S
     bins = _means(series, bin_s)
     if len(bins) < 4:

@@ -17,7 +17,7 @@ from heatsoak.analysis.claims import of_fall
 from heatsoak.analysis.consistency import step_consistency
 from heatsoak.analysis.copies import always_waited
 from heatsoak.analysis.falls import Drop, joined
-from heatsoak.analysis.view import StepView
+from heatsoak.analysis.view import StepView, temp_moves
 
 #: Causes that lower throughput once, and not again later.
 _ONCE = {"write-cache", "spare-area"}
@@ -206,7 +206,8 @@ def _beside_falls(
     if not (bound or waited or is_told or (slow and not judged)):
         fill = [] if view.preceded_by is None else [view.preceded_by]
         hot = slow_steps.hot_from_the_start(view, [*fill, *others, *siblings])
-    found = []
+    found: list[findings.Claim] = []
+    heat: Literal["no", "open"] | None
     if counted:
         text = f"{counted} in '{view.step.name}'; how much speed that cost cannot be told"
         why = f"the drive's own throttling counters rose: {counted}"
@@ -215,9 +216,11 @@ def _beside_falls(
     if slow and (is_sure or (is_judged and not (judged or hot or uneven or counted))):
         found.append(slow)
     if uneven and not waited:
-        found.append(claim(what="unseen", heat="open", text=uneven, reasons=[uneven]))
-    is_cool = excludes_heat(view, others)
-    if is_cool:
+        is_same = _was_so_when_cool(view)
+        said = f"{uneven}, as it did while it was cool" if is_same else uneven
+        heat = "no" if is_same else "open"
+        found.append(claim(what="unseen", heat=heat, text=said, reasons=[said]))
+    if is_cool := excludes_heat(view, others):
         for one in found:
             one.heat = "no" if one.heat == "open" else one.heat
     if hot:
@@ -226,7 +229,7 @@ def _beside_falls(
     if unjudged := _why_unknown(view, others):
         is_loaded = view.has_moved and len(view.throughput.t_s) > 1
         # too short to show a fall, and too cool for one of heat
-        heat: Literal["no"] | None = "no" if is_cool and is_loaded else None
+        heat = "no" if is_cool and is_loaded else None
         found.append(claim(what="unseen", heat=heat, text=unjudged, reasons=[unjudged, *held]))
     # whoever waits is uneven too
     if limit := waited if uneven else bound:
@@ -299,6 +302,27 @@ def _uneven(
     return None, None
 
 
+def _was_so_when_cool(view: StepView) -> bool:
+    """Whether throughput was as uneven all the time: its means and lows are those that it had while
+    the drive was cool."""
+    series, warm = view.throughput, view.temp.values >= definitions.MIN_THROTTLING_C
+    if not warm.any() or not temp_moves(view):
+        return False
+    until_s = float(view.temp.t_s[int(np.argmax(warm))])
+    cool, later = series.between(-math.inf, until_s), series.between(until_s, math.inf)
+    if np.sum(cool.interval_s) < _COOL_S or min(len(cool.t_s), len(later.t_s)) < _COOL_SAMPLES:
+        return False
+    parts = [*np.array_split(cool.values, 2), *np.array_split(later.values, 4)]
+    lows = [float(np.quantile(part, 0.1)) for part in parts]
+    return all(_are_alike(some) for some in (list(map(float, map(np.mean, parts))), lows))
+
+
+def _are_alike(values: Sequence[float]) -> bool:
+    return min(values) >= (1 - 2 * definitions.MIN_DROP) * max(values)
+
+
+#: What a drive did while it was cool takes so long to see.
+_COOL_S, _COOL_SAMPLES = 30.0, 20
 #: A mean that is lower by less may be chance.
 _LOWER = 0.15
 

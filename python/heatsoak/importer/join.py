@@ -38,6 +38,7 @@ _KINDS = {"_mb_s": "MB/s", "iops": "IOPS", "_us": "latencies", "": "queue and lo
 _MIN_SEEN, _MAX_SEEN = 0.5, 2.0
 #: What tells whose a log is.
 _NAMED = "choose one drive with --device, or name its file after it, as in nvme0-heat.csv"
+_NO_CLOCK = "they have no common clock"
 #: A step is seen by at least as many of the logger's samples.
 _MIN_SAMPLES = 3
 
@@ -94,8 +95,13 @@ def _with_names(log: Log) -> Log:
 def _kept_apart(log: Log, leaders: Sequence[Log], obstacle: str) -> Remark:
     others = leaders[0].name + (f" and {len(leaders) - 1} more" if leaders[1:] else "")
     text = f"{log.name} was kept apart from {others}: {obstacle}"
-    way_out = _NAMED if obstacle == whose.NAMELESS else "--shift SECONDS puts them together"
-    return Remark(f"{text} ({way_out})", True, ("temperature",))
+    way_out = "--shift SECONDS puts them together"
+    if obstacle == whose.NAMELESS:
+        way_out = _NAMED
+    elif obstacle == _NO_CLOCK:
+        way_out = "--shift 0s if both began together, else --shift SECONDS"
+    settles = f"to judge it with the temperatures of {Path(log.source).name}: {way_out}"
+    return Remark(f"{text} ({way_out})", True, ("temperature",), settles)
 
 
 # --- which logs lead -----------------------------------------------------------------------------
@@ -312,7 +318,7 @@ def alignment_of(leader: Log, other: Log, shift_s: float | None) -> Alignment | 
             return Alignment(shift_s, f"{shifted}, as asked")
         return f"{shifted} {whose.APART}"
     if leader.start_unix_s is None or other.start_unix_s is None:
-        return "they have no common clock"
+        return _NO_CLOCK
     apart_s = other.start_unix_s - leader.start_unix_s
     how = "aligned by their clocks"
     if leader.clock != other.clock:

@@ -34,11 +34,13 @@ class Remark:
         doubt: True for what the file leaves uncertain (a unit, a date's order), or what was
             damaged; False for what was merely converted or left out.
         touches: what a doubt leaves open; all of it unless the reader knows better.
+        settles: what a user can say against a doubt, if it is more than that.
     """
 
     text: str
     doubt: bool = False
     touches: tuple[recording.Touched, ...] = recording.UNREAD
+    settles: str | None = None
 
 
 @dataclass(frozen=True)

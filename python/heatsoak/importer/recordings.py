@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -84,7 +85,9 @@ def event_of(remark: Remark) -> recording.Event:
     """Return a remark as a recording keeps it."""
     if not remark.doubt:
         return recording.Event(t_s=0.0, kind="info", text=remark.text)
-    data = {"touches": list(remark.touches)}
+    data: dict[str, Any] = {"touches": list(remark.touches)}
+    if remark.settles is not None:
+        data["settles"] = remark.settles
     return recording.Event(t_s=0.0, kind="warning", text=remark.text, data=data)
 
 

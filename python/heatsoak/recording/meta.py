@@ -102,6 +102,7 @@ class _EventData(TypedDict, total=False):
     command: str | list[str]
     latency_bins: dict[str, _LatencyBins | None] | None
     touches: list[Touched]
+    settles: str
 
 
 def _holding(known: Any) -> AfterValidator:
@@ -233,7 +234,8 @@ class Event(_Finite):
             ``heat-not-steady``, ``heat-end``, ``info``, ``warning`` or ``fault``.
         text: for a probe's ``step-begin``, why it is run; for ``step-skipped``, why it is not.
         data: for a step that was started or skipped, its `index` among the protocol's steps; for
-            a ``warning`` of how a log was read, what it `touches`.
+            a ``warning`` of how a log was read, what it `touches`, and
+            perhaps what `settles` it.
     """
 
     t_s: Time

@@ -42,8 +42,6 @@ SETTLING_S = 15.0
 _LEAST_S = 5.0
 #: How exactly an onset is known besides the sampling: the judge's comes when 2 % are lost.
 ONSET_SD_S = 1.5
-#: A fall whose cause the judge leaves open counts as heat from this likelihood on.
-_LIKELY = 0.5
 #: What else warms a drive's air, by how the names of its temperatures begin.
 NEIGHBOURS = ("gpu", "cpu", "case")
 #: A neighbour that moved less tells nothing of what it does to the drive, nor does a cool-down.
@@ -267,7 +265,7 @@ def measure(recording: Recording, findings: analysis.RecordingFindings) -> Measu
             stretches[step.step].start_s + episode.onset_s - first_s
             for step in steps
             for episode in step.episodes
-            if not is_heat(episode)
+            if not step.is_by_heat(episode)
         ],
         free=[_shifted(one, -first_s) for one in _free(steps, stretches)],
         unheld=[_shifted(one, -first_s) for one in unheld.values()],
@@ -517,7 +515,7 @@ def _onsets(
             # within another it began at what that one left; from the start, it was warm before
             is_first = episode.onset_s >= max(since_s, 2 * GRID_S)
             since_s = max(since_s, episode.end_s)
-            if not is_first or not is_heat(episode):
+            if not is_first or not step.is_by_heat(episode):
                 continue
             at_full_speed = (episode.before_mb_s or top) >= _FREE_SHARE * top
             t_s, end_s = (stretch.start_s + at_s for at_s in (episode.onset_s, episode.end_s))
@@ -542,24 +540,18 @@ def _unexplained(steps: list[analysis.StepFindings]) -> list[str]:
         + (", for a reason left open" if episode.cause == "unknown" else f": {episode.cause}")
         for step in steps
         for episode in step.episodes[:1]
-        if not is_heat(episode)
+        if not step.is_by_heat(episode)
     ]
 
 
 def _likely(steps: list[analysis.StepFindings]) -> list[str]:
     return [
         f"whether heat made '{step.step}' fall after {words.duration_text(episode.onset_s)} is left"
-        f" open ({words.share_text(episode.heat_share)} likely)"
+        f" open ({words.share_text(episode.likelihoods['thermal'])} likely)"
         for step in steps
         for episode in step.episodes[:1]
-        if episode.cause == "unknown" and is_heat(episode)
+        if episode.cause == "unknown" and step.is_by_heat(episode)
     ]
-
-
-def is_heat(episode: analysis.Episode) -> bool:
-    """Return whether heat is the cause, or at least likelier than all others together."""
-    is_open = episode.cause == "unknown"
-    return episode.is_by_heat or (is_open and episode.heat_share >= _LIKELY)
 
 
 def _fastest(steps: list[analysis.StepFindings]) -> dict[str, float]:

@@ -42,6 +42,10 @@ class Stall:
         """How long it lasted."""
         return self.end_s - self.begin_s
 
+    def is_within(self, other: "Stall") -> bool:
+        """Whether it is part of another one."""
+        return other.begin_s < self.end_s and self.begin_s < other.end_s
+
 
 @dataclass(frozen=True)
 class Found:
@@ -139,6 +143,7 @@ class _Walk:
             for start, end in self._stalls
             if np.min(left[start:end]) < _STILL
         ]
+        stalls += [one for one in self._brief() if not any(one.is_within(at) for at in stalls)]
         work = float(np.sum(self._series.values * self._series.interval_s))
         most_s = definitions.MAX_STEADY_FALL_S
         brief = [one for one in drops if one.recovered and one.length_s <= most_s]
@@ -153,6 +158,15 @@ class _Walk:
             swing = self._traced.drop_of(whole)
         drops.sort(key=lambda one: one.onset_s)
         return Found(drops, swing, sorted(stalls, key=lambda stall: stall.begin_s))
+
+    def _brief(self) -> list[Stall]:
+        """The standstills of a sample or two, which the curve does not show."""
+        series, bins = self._series, self._bins
+        at = np.searchsorted(bins.edges_s, series.t_s - 0.5 * series.interval_s, "right") - 1
+        usual = self._curve[np.clip(at, 0, len(self._curve) - 1)]
+        still = spans_of(np.log(series.values / bins.usual + STANDSTILL) < usual + _STILL)
+        begin_s = series.t_s - series.interval_s
+        return [Stall(float(begin_s[a]), float(series.t_s[b - 1])) for a, b in still]
 
     def _usual_swing(self) -> swings.Swing | None:
         """The swing that was there from the start; a slow one has fallen all the same."""

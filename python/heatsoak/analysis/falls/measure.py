@@ -243,7 +243,10 @@ class Traced:
             if piece.start <= fall.start or rise < -np.log1p(-definitions.MIN_DROP):
                 break
             start = piece.start
-        return start if start - fall.start > fall.end - start else fall.end
+        # a level that wanders is not coming back: it returns at its end, at once
+        curve, level = self.curve, self.curve[max(fall.edge - 1, 0)]
+        is_rise = 2 * (curve[fall.end - 1] - curve[start]) >= level - curve[start]
+        return start if is_rise and start - fall.start > fall.end - start else fall.end
 
     def _course(self, fall: Fall, onset_s: float, end_s: float) -> tuple[float, bool]:
         """How long it takes to nine tenths of the loss, and whether it slides."""

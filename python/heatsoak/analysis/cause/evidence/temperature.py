@@ -15,12 +15,13 @@ from heatsoak.analysis.view import StepView
 from heatsoak.recording.columns import TEMPERATURES, own_temperatures
 from heatsoak.recording.grid import SensorTrack
 
-#: At these temperatures most, many, some and few drives throttle; below, hardly any.
+#: At these temperatures most, many, some, few and hardly any drives throttle; below, none.
 GRADES = (
     ("very-hot", 75.0),
     ("hot", 65.0),
     ("warm", 60.0),
     ("lukewarm", definitions.MIN_THROTTLING_C),
+    ("cool", 45.0),
 )
 #: Under a governor a temperature stays this close to where throttling began.
 NEAR_ONSET_K = 4.0
@@ -79,14 +80,14 @@ def at_onset(case: Case) -> Evidence | None:
     else:
         fell_c = onset_c
     seen = grade_of(fell_c)
-    if case.hotter is not None and seen in ("cool", "lukewarm"):
+    if case.hotter is not None and seen in ("cold", "cool", "lukewarm"):
         return None  # one sensor is no evidence against heat while another is at its limit
     return seen, text
 
 
 def grade_of(temp_c: float) -> str:
     """Return how many drives throttle at a temperature, as what is seen of it."""
-    return next((grade for grade, from_c in GRADES if temp_c >= from_c), "cool")
+    return next((grade for grade, from_c in GRADES if temp_c >= from_c), "cold")
 
 
 def course(case: Case) -> Evidence | None:
