@@ -27,6 +27,8 @@ _MAX_INTERVAL_S = 6 * 3600.0
 _DSTAT_COLUMN = "writ"
 #: Rows given as values by name: so many tell which columns there are.
 _FIRST_ROWS, _MAX_COLUMNS = 50, 2000
+#: The column of times of rows that have none, as they are counted.
+COUNTED = "time [s]"
 #: Less than a counter of bytes or KiB grows at work.
 _LEAST_GROWTH = 1e3
 #: With fewer rows a column's texts may count them or not.
@@ -68,6 +70,8 @@ def read_rows(source: Source, options: Options, rows: Iterator[dict[str, Any]]) 
     """Return the runs of a table whose rows are values by the names of their columns."""
     first = list(islice(rows, _FIRST_ROWS))
     columns = list(dict.fromkeys(key for row in first for key in row))[:_MAX_COLUMNS]
+    if "interval_s" in options.mapping:
+        columns = [name for name in columns if name != COUNTED]
     text = io.StringIO()
     table = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
     table.writeheader()

@@ -175,9 +175,10 @@ def _take_asked(run: _Run, text: str) -> None:
 
 
 def _take(span: _Span, told: dict[str, float | None]) -> None:
-    """Take what makes sense of what a span tells."""
-    if None not in told.values() and not told.get("cpu_pct", 0.0) > 100:
-        span.told |= told
+    """Take what a span tells, unless some of it cannot be read."""
+    known = {name: value for name, value in told.items() if value is not None}
+    if len(known) == len(told) and not known.get("cpu_pct", 0.0) > 100:
+        span.told |= known
 
 
 # --- XML ---
