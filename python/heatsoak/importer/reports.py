@@ -8,6 +8,7 @@ import re
 from array import array
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -57,6 +58,16 @@ class ReportTable:
         """Return how busy the processors were."""
         shares = sum(scaled(words[at], scale) for at, scale in self.cpu)
         return 100.0 + shares if self.cpu[0][1] < 0 else shares
+
+    @cached_property
+    def totals(self) -> list[tuple[int, int]]:
+        """Places of totals with those of their rates."""
+        heads = self.headers
+        return [
+            (at, heads.index(f"{head}/s"))
+            for at, head in enumerate(heads)
+            if TOTALS.fullmatch(head) and f"{head}/s" in heads
+        ]
 
 
 def table_of(
@@ -211,6 +222,9 @@ class ReportReader:
             return False
         if table.columns:
             self.row("" if table.device_at is None else words[table.device_at], values, prefix)
+            for total_at, rate_at in table.totals:
+                if words[total_at][-1].isdigit():
+                    self.length(scaled(words[total_at]), scaled(words[rate_at]))
         if table.cpu:
             at = table.stolen_at
             self.cpu(table.cpu_pct(words), prefix, np.nan if at is None else scaled(words[at]))

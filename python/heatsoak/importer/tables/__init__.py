@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Literal, get_args
 
-from heatsoak.importer.numbers import is_number, number_of, scaled
+from heatsoak.importer.numbers import is_number, scaled
 from heatsoak.recording import Touched
 
 #: What a column is for where it holds no measurement.
@@ -343,12 +343,6 @@ def values_of(
             return None
         values.append((name, value))
     return values
-
-
-def json_values(numbers: dict[str, Any]) -> list[tuple[str, float]]:
-    """Return quantities and values of a JSON object whose keys are headers."""
-    words = list(numbers.values())
-    return [(name, number_of(words[at]) * scale) for at, name, scale in columns_of(numbers)]
 
 
 def unit_remark(headers: Iterable[str]) -> str:
