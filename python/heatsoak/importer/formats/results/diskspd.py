@@ -215,9 +215,9 @@ def _trees(source: Source) -> Iterator[Element]:
             continue
         body, end, _ = text.partition("</Results>")
         reader.feed(f"{body}{end}\n", ends=bool(end))
-        if (wrong := reader.problem) is not None:
+        if wrong := reader.problem:
             source.remark(f"line {line} is not valid XML: what follows was left out ({wrong})")
-        if end or wrong is not None:
+        if end or wrong:
             yield from reader.roots
             reader = None
     if reader is not None:

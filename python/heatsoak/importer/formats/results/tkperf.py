@@ -61,16 +61,6 @@ def _recognises(source: Source) -> bool:
 
 
 def _read(source: Source, _: Options) -> list[Log]:
-    root, tests = _elements(source)
-    about = {element.tag: _value(element.text) for element in root if element not in tests}
-    logs = [log for test in tests if (log := _log(source, test, about)) is not None]
-    if not logs:
-        raise source.error("holds no rounds of a test")
-    return logs
-
-
-def _elements(source: Source) -> tuple[Element, list[Element]]:
-    """Return the outermost element, and the tests that stand in it whole."""
     reader = results.XmlReader(source)
     size = 0
     for piece in (*source.chunks(), b""):
@@ -78,15 +68,18 @@ def _elements(source: Source) -> tuple[Element, list[Element]]:
         if size > _MAX_BYTES:
             raise source.error("is larger than 8 MiB: no result of TKperf is")
         reader.feed(piece, ends=not piece)
-    problem = reader.problem
     inner = [element for root in reader.roots for element in root if element not in reader.open]
     tests = [element for element in inner if element.find("roundmat") is not None]
-    if problem is not None and (not problem.is_cut or not tests):
-        raise source.error(str(problem), problem.line) from problem
-    if problem is not None:
-        text = f"its XML is damaged or truncated in line {problem.line}"
+    if reader.problem and (not reader.line or not tests):
+        raise source.error(reader.problem, reader.line)
+    if reader.problem:
+        text = f"its XML is damaged or truncated in line {reader.line}"
         source.remark(f"{text}: only the tests before were read")
-    return reader.roots[0], tests
+    about = {one.tag: _value(one.text) for one in reader.roots[0] if one not in tests}
+    logs = [log for test in tests if (log := _log(source, test, about)) is not None]
+    if not logs:
+        raise source.error("holds no rounds of a test")
+    return logs
 
 
 def _value(text: str | None) -> Any:
