@@ -292,11 +292,7 @@ class _Sink:
         elif not any(is_value(cells[index]) for index in self._columns):
             return False
         for index, column in self._columns.items():
-            cell = cells[index]
-            try:
-                column.append(float(cell))
-            except ValueError:
-                column.append(self._slow(index, cell))
+            column.append(self._number(index, cells[index]))
         for index, words in self._words.items():
             words.append(from_spreadsheet(cells[index].strip()).replace("\n", " "))
         self._lines.append(number)
@@ -348,10 +344,7 @@ class _Sink:
         try:
             return float(cell)
         except ValueError:
-            return self._slow(index, cell)
-
-    def _slow(self, index: int, cell: str) -> float:
-        value, unit = self._read(cell)
+            value, unit = self._read(cell)
         if value != value:
             if cell.strip(" \t\"'"):
                 self._left_out[index].show(cell)

@@ -406,15 +406,8 @@ def _jobs_of_text(source: Source) -> Iterator[tuple[counters.Job, str]]:
 def _done(bytes_s: float, iops: float, runtime_ms: int, lat_us: float = 0.0) -> dict[str, Any]:
     """Return what fio's JSON says of a direction."""
     size, ios = int(bytes_s * runtime_ms / 1000), round(iops * runtime_ms / 1000)
-    return {
-        "io_bytes": size,
-        "io_kbytes": size // 1024,
-        "bw": bytes_s / 1024,
-        "iops": iops,
-        "total_ios": ios,
-        "runtime": runtime_ms,
-        "lat": {"N": ios, "mean": lat_us},
-    }
+    return {"io_bytes": size, "io_kbytes": size // 1024, "bw": bytes_s / 1024, "iops": iops,
+            "total_ios": ios, "runtime": runtime_ms, "lat": {"N": ios, "mean": lat_us}}  # fmt: skip
 
 
 def _job_of(line: str) -> tuple[counters.Job, str] | None:
