@@ -192,12 +192,12 @@ class ReportReader:
         """Take a value of the host."""
         self.devices.share(column, self._report, value)
 
-    def header(self, headers: Sequence[str], prefix: str = "") -> None:
-        """Take the header of a table of devices."""
-        if not self.by_time:
-            if not self.call.stamps or not self._seen.isdisjoint(headers):
-                self.begin_report(prefix)
-            self._seen.update(headers)
+    def header(self, table: ReportTable, prefix: str = "") -> None:
+        """Take the header of a table of devices, in reports that are not found by their times."""
+        headers = [h for at, h in enumerate(table.headers) if at != table.device_at]
+        if not self.call.stamps or not self._seen.isdisjoint(headers):
+            self.begin_report(prefix)
+        self._seen.update(headers)
         self.devices.headers.update(dict.fromkeys(headers))
 
     def row(self, device: str, values: list[tuple[str, float]], prefix: str = "") -> None:

@@ -7,6 +7,7 @@ processors were.
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Literal
 
@@ -26,6 +27,8 @@ _STAMP = re.compile(r"(?<!\d)\d{1,2}:\d{2}(?::\d{2}|\s*[AaPp]\.?[Mm])")
 #: The longest prefix that a tool such as `ts` puts before every line.
 _MAX_PREFIX = 60
 _TABLE_START = re.compile(r"(?:avg-cpu:|Device:?|Linux) ")
+#: What a row of shares that was cut lacks.
+_NO_SHARES = ["nan"] * 20
 #: What macOS names beside the disks.
 _MACOS_OTHERS = frozenset(("tty", "cpu", "load", "average"))
 
@@ -41,7 +44,7 @@ def _kind(source: Source) -> Literal["text", "json", "bsd", "rows"] | None:
             return "json"
         if "/s" in line or "%b" in line or "%util" in line:
             words = _without_prefix(line.split())
-            if len(words) > 2 and _table_of(words) is not None:
+            if len(words) > 2 and _table_of(tuple(words)) is not None:
                 return "text"
             if "KB/t" in line and _disks_of(before, line):
                 return "bsd"
@@ -66,7 +69,7 @@ def _read(source: Source, options: Options) -> list[Log]:
                 "holds rows of drives without the header that says what they are: keep it, as in "
                 "iostat -xty 1 | grep -E 'Device|sda'"
             )
-        _take_text(source, reader, _table_of(["Device", *headers]) if headers else None)
+        _take_text(source, reader, _table_of(("Device", *headers)) if headers else None)
     if not reader.devices.rows:
         raise source.error("holds no devices: only 'iostat' with devices (without -c) can be read")
     return reports.logs_of(source, reader, options)
@@ -142,7 +145,8 @@ def _without_prefix(words: list[str]) -> list[str]:
     return words
 
 
-def _table_of(words: list[str]) -> reports.ReportTable | None:
+@lru_cache(maxsize=16)
+def _table_of(words: tuple[str, ...]) -> reports.ReportTable | None:
     """Return the table whose header these words are, with the word for devices first or last."""
     is_named = words[0] in _DEVICE_WORDS
     if is_named or (
@@ -157,7 +161,7 @@ def _table_of(words: list[str]) -> reports.ReportTable | None:
         header.endswith("/s") or header == "tps" for header in headers
     )
     # another language's word for a device
-    is_translated = words[0][0].isalpha() and words[1:2] in (["tps"], ["r/s"], ["rrqm/s"])
+    is_translated = words[0][0].isalpha() and words[1:2] in (("tps",), ("r/s",), ("rrqm/s",))
     is_other = not {"rtps", "KB/t", "Tape:"}.isdisjoint(words)
     if is_other or not is_device or not (is_named or device_at or is_translated):
         return None
@@ -229,7 +233,7 @@ def _take_text(
     source: Source, reader: reports.ReportReader, table: reports.ReportTable | None = None
 ) -> None:
     """Take the lines of reports; `table` is that of rows without headers."""
-    every, last_header, last_table = table, "", table
+    every = table
     is_indented = False  # whether the header begins with blanks, as all of a quoted text does
     pending = ""
     is_other = False
@@ -261,8 +265,7 @@ def _take_text(
                 pending = words[0]
                 continue
         if processors is not None and numbers.is_number(words[0]):
-            width = len(processors.headers)
-            reader.take(processors, [*words, *["nan"] * width][:width], prefix)
+            reader.take(processors, [*words, *_NO_SHARES][: len(processors.headers)], prefix)
             processors = None
             continue
         if words[0] == "avg-cpu:" and "%idle" in words:
@@ -275,13 +278,10 @@ def _take_text(
             table, processors = None, None
             continue
         if len(words) > 2 and ("/s" in line or "tps" in line):
-            found = last_table if line == last_header else _table_of(words)
-            if found is not None:
+            if (found := _table_of(tuple(words))) is not None:
                 table, pending, is_other = found, "", False
-                last_header, last_table = line, found
                 is_indented = line[0].isspace()
-                heads = [h for at, h in enumerate(words) if at != found.device_at]
-                reader.header(heads, prefix)
+                reader.header(found, prefix)
                 continue
             if sum(word.endswith("/s") for word in words) > 1:
                 table, is_other = None, True  # a table of file systems

@@ -358,11 +358,13 @@ def is_of_results(layout: Layout) -> bool:
 # --- rules: what other columns, or values, tell of a column --------------------------------------
 
 
-_DEVICE, _ADAPTER = "Physical Disk SCSI Device(", "Physical Disk Adapter("
+_ESXTOP, _DEVICE, _ADAPTER = (f"Physical Disk {kind}" for kind in ("", "SCSI Device(", "Adapter("))
 
 
-def _of_whole_disks(_: _Sheet, columns: list[TableColumn]) -> list[TableColumn]:
+def _of_whole_disks(sheet: _Sheet, columns: list[TableColumn]) -> list[TableColumn]:
     """Beside numbered disks, a letter is a part of one; esxtop's adapters are sums of devices."""
+    if any(_ESXTOP in c.header for c in columns):
+        sheet.source.remark("esxtop's megabytes are taken as 2^20 bytes", ("unit",))
     if any(_DEVICE in c.header for c in columns):
         columns = [c for c in columns if _ADAPTER not in c.header]
     if any(headers.DISK_INSTANCE.match(c.owner) and c.owner[0].isdigit() for c in columns):

@@ -380,7 +380,7 @@ def take_json(source: Source, reader: reports.ReportReader) -> bool:
             if stamp and not reader.by_time:
                 reader.stamp(stamp)
         elif key == "disk" and not reader.by_time:
-            reader.header(("disk",))
+            reader.header(reports.ReportTable(("disk",)))
         elif before == "statistics" and value == "":
             reader.call.skipped_boot = True  # with -y a blank line stands for the first report
         before = key
