@@ -104,6 +104,7 @@ _KINDS = (
     _Kind(r"Linux \d\S* \([^)]*\)\s+\S|\S+\t-?\d+\t\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?: UTC)?\t",
           "sysstat output (sar, mpstat or pidstat) without any drive",
           "'sar -d 1' or 'iostat -xty 1' logs what drives do"),
+    _Kind(r"(?i).{0,500}<title>.{0,99}AIDA64", "AIDA64's log as HTML", "let it log to a CSV file"),
     _Kind(r"<sysstat\b", "sadf's XML", "'sadf -d FILE -- -d -u' makes a CSV of sar's file"),
     _Kind(r"fio version [23] iolog"
           r"|\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d{9}\s+\d+\s+[A-Z]\s+[A-Z]+ \d+ \+ "
