@@ -219,78 +219,53 @@ def _days_between(first: str, date: str, otherwise: float) -> float:
 
 
 def _take_csv(source: Source, reader: reports.ReportReader) -> bool:
-    tables: list[tuple[reports.ReportTable, bool]] = []
+    tables: list[reports.ReportTable] = []
+    layout = re.compile("")
     for number, line in source.lines():
+        words = line.lstrip("# ").strip().split(";")
         if line.startswith("#"):
-            names = line.lstrip("# ").strip().split(";")
-            if len(names) > 3 and names[2].strip() == "timestamp":
-                tables = _csv_tables(names[3:])
-            continue
-        words = line.strip().split(";")
-        if len(words) < 4:
+            if len(words) > 3 and words[2].strip() == "timestamp":
+                tables, layout = _csv_tables(words[3:])
+        elif len(words) < 4:
             if line.strip():
                 source.skip(number)
         elif _RESTART.match(words[3]):
             reader.restarts[timestamps.plain_stamp(words[2])] = None
-        elif not words[3].startswith("COM") and any(_is_read(table) for table, _ in tables):
+        elif not words[3].startswith("COM") and any(map(_is_read, tables)):
             length_s, stamp = numbers.scaled(words[1]), timestamps.plain_stamp(words[2])
-            if not _take_groups(reader, tables, words[3:], stamp, length_s):
+            kinds = "".join("nt"[not numbers.is_number(word)] for word in words[3:])
+            found = layout.fullmatch(kinds)
+            parts = [
+                (table, words[3 + at : 3 + at + len(table.headers)])
+                for number, table in enumerate(tables if found else (), 1)
+                for at in range(*found.span(number), len(table.headers))
+            ]
+            if not all([_take(reader, *part, stamp, length_s) for part in parts]) or not parts:
                 source.skip(number)
     return False
 
 
-def _csv_tables(names: Sequence[str]) -> list[tuple[reports.ReportTable, bool]]:
-    """Return the tables side by side in a header, and whether each is repeated (``[...]``)."""
-    tables: list[tuple[reports.ReportTable, bool]] = []
-    group: list[str] = []
+def _csv_tables(names: Sequence[str]) -> tuple[list[reports.ReportTable], re.Pattern[str]]:
+    """Return the tables side by side in a header, and how a row of them is laid out.
 
-    def end(repeats: bool) -> None:
-        if group:
-            tables.append((table_of(tuple(group)) or reports.ReportTable(group), repeats))
-
+    It is a pattern with a group for each, of n for each number and t for each text; a table may be
+    repeated (``[...]``).
+    """
+    groups: list[list[str]] = [[]]
     for name in names:
-        if name.isupper() and name != "DEVICE":
-            end(False)
-            group = []
-        group = [*group, name.removesuffix("[...]")]
-        if name.endswith("[...]"):
-            end(True)
-            group = []
-    end(False)
-    return tables
-
-
-def _take_groups(
-    reader: reports.ReportReader,
-    tables: Sequence[tuple[reports.ReportTable, bool]],
-    words: Sequence[str],
-    stamp: str,
-    length_s: float,
-) -> bool:
-    """Take a row's tables, one that repeats as often as it fits; False where they are not all."""
-    at = 0
-    for table, repeats in tables:
-        before, width = at, len(table.headers)
-        while at + width <= len(words) and (at == before or repeats):
-            part = words[at : at + width]
-            if at > before and table is not tables[-1][0] and not _fits(table, part):
-                break
-            if not _take(reader, table, part, stamp, length_s):
-                return False
-            at += width
-        if at == before:
-            return False
-    return at == len(words)
-
-
-def _fits(table: reports.ReportTable, words: Sequence[str]) -> bool:
-    """Whether a repeated table continues here: numbers where it has numbers, a name of its kind."""
-    item = "" if table.device_at is None else words[table.device_at]
-    if table.cpu and not item.lstrip("-").isdecimal():
-        return False
-    return all(
-        numbers.is_number(word) for at, word in enumerate(words) if at != table.device_at
-    ) and (not table.columns or table.device_at is None or not numbers.is_number(item))
+        is_first = name.isupper() and name != "DEVICE"
+        if groups[-1] and (is_first or groups[-1][-1].endswith("[...]")):
+            groups.append([])
+        groups[-1].append(name)
+    tables, layout = [], ""
+    for group in groups:
+        heads = tuple(name.removesuffix("[...]") for name in group)
+        table = table_of(heads) or reports.ReportTable(heads)
+        is_known, item = table.columns or table.cpu, "t" if table.columns else "[nt]"
+        kinds = "".join("n" if is_known and at != table.device_at else item for at in range(len(heads)))
+        tables.append(table)
+        layout += f"((?:{kinds}){'+' * group[-1].endswith('[...]')})"
+    return tables, re.compile(layout)
 
 
 def _is_pair(words: Sequence[str]) -> bool:
