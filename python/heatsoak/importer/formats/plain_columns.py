@@ -562,17 +562,9 @@ def _doubt_half(sheet: _Sheet, columns: list[TableColumn]) -> list[TableColumn]:
 
 #: In the order in which they are applied.
 _RULES: tuple[Callable[[_Sheet, list[TableColumn]], list[TableColumn]], ...] = (
-    _of_whole_disks,
-    _in_units_of_tools,
-    _in_bytes_or_ios,
-    _totals_alone,
-    _clocked,
-    _without_doubles,
-    _electric,
-    _counting,
-    _bare_temperatures,
-    _doubt_half,
-)
+    _of_whole_disks, _in_units_of_tools, _in_bytes_or_ios, _totals_alone, _clocked,
+    _without_doubles, _electric, _counting, _bare_temperatures, _doubt_half,
+)  # fmt: skip
 
 
 # --- what a user's mapping (``--map``) means -----------------------------------------------------

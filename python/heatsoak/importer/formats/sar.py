@@ -235,12 +235,13 @@ def _take_csv(source: Source, reader: reports.ReportReader) -> bool:
             length_s, stamp = numbers.scaled(words[1]), timestamps.plain_stamp(words[2])
             kinds = "".join("nt"[not numbers.is_number(word)] for word in words[3:])
             found = layout.fullmatch(kinds)
+            spans = [found.span(n) for n in range(1, len(tables) + 1)] if found else []
             parts = [
                 (table, words[3 + at : 3 + at + len(table.headers)])
-                for number, table in enumerate(tables if found else (), 1)
-                for at in range(*found.span(number), len(table.headers))
+                for table, span in zip(tables, spans, strict=False)
+                for at in range(*span, len(table.headers))
             ]
-            if not all([_take(reader, *part, stamp, length_s) for part in parts]) or not parts:
+            if not parts or not all(_take(reader, *part, stamp, length_s) for part in parts):
                 source.skip(number)
     return False
 
@@ -262,7 +263,9 @@ def _csv_tables(names: Sequence[str]) -> tuple[list[reports.ReportTable], re.Pat
         heads = tuple(name.removesuffix("[...]") for name in group)
         table = table_of(heads) or reports.ReportTable(heads)
         is_known, item = table.columns or table.cpu, "t" if table.columns else "[nt]"
-        kinds = "".join("n" if is_known and at != table.device_at else item for at in range(len(heads)))
+        kinds = "".join(
+            "n" if is_known and at != table.device_at else item for at in range(len(heads))
+        )
         tables.append(table)
         layout += f"((?:{kinds}){'+' * group[-1].endswith('[...]')})"
     return tables, re.compile(layout)

@@ -263,11 +263,7 @@ def _named_device(value: Mapping[Any, Any]) -> str:
 
 
 def _take_smartctl(
-    readings: Readings,
-    tables: Tables,
-    value: dict[str, Any],
-    fields: Mapping[str, Any],
-    stamp: str,
+    readings: Readings, tables: Tables, value: dict[str, Any], fields: Mapping[str, Any], stamp: str
 ) -> None:
     readings.bare_unit = "C"
     device = numbers.at(value, "device/name")

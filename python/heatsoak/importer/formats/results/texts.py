@@ -187,19 +187,17 @@ def _iops_show_unit(test: results.Test) -> bool:
     return bool(moved) and abs(moved / values["bw_mb_s"] / results.MB - 1) < 0.01
 
 
+def _crystal_runs(source: Source) -> Iterator[results.Told]:
+    kinds, kept = ("result", "damaged"), ("unit", "way")
+    return results.told_runs(source, _CRYSTAL, kinds, _single_spaced, end="date", kept=kept)
+
+
 CRYSTALDISKMARK = Format(
     "crystaldiskmark",
     "CrystalDiskMark",
     _is_crystal,
     results.reader_of(
-        lambda source: results.told_runs(
-            source,
-            _CRYSTAL,
-            ("result", "damaged"),
-            _single_spaced,
-            end="date",
-            kept=("unit", "way"),
-        ),
+        _crystal_runs,
         _crystal_log,
         "no results: lines such as 'SEQ 1MiB (Q= 8, T= 1): 3482.614 MB/s'",
     ),
