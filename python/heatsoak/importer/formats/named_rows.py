@@ -361,21 +361,25 @@ _FIELD = re.compile(r"\s*([A-Za-z][\w /().%-]{0,60}?)\s*[:=]\s*(\S.{0,200})$")
 _BLOCKS = 3
 
 
-def _blocks(source: Source) -> Iterator[dict[str, str]]:
-    """A row of each block, which ends where a name comes again, or a time stands alone."""
+def _rows_of(pairs: Iterable[tuple[str, str]]) -> Iterator[dict[str, str]]:
+    """Yield values by their names, a row each time that a name comes again."""
     row: dict[str, str] = {}
-    for _, line in source.lines():
-        stamp = line.strip()
-        match = None if cells.is_value(stamp) else _FIELD.match(line[:300])
-        key, value = ("time", stamp) if match is None else match.groups()
-        if match is None and not cells.is_value(stamp):
-            continue
+    for key, value in pairs:
         if key in row:
             yield row
             row = {}
-        row[key] = value.strip()
+        row[key] = value
     if row:
         yield row
+
+
+def _fields(source: Source) -> Iterator[tuple[str, str]]:
+    """Each name with its value, in blocks that begin with a time or with the same name."""
+    for _, line in source.lines():
+        if cells.is_value(stamp := line.strip()):
+            yield "time", stamp
+        elif (match := _FIELD.match(line[:300])) is not None:
+            yield match[1], match[2].strip()
 
 
 def _are_blocks(source: Source) -> bool:
@@ -408,19 +412,16 @@ def _refuse_list(source: Source, _: Options) -> list[Log]:
 _COUNTER = re.compile(r"^(.*?)\s*(\\\\[^\\]+\\[^\\]+\\.+?)\s*:?\s*$")
 
 
-def _counters(source: Source) -> Iterator[dict[str, str]]:
-    time, path, row = "", "", dict[str, str]()
+def _counters(source: Source) -> Iterator[tuple[str, str]]:
+    path = ""
     for _, line in source.lines():
         if len(line) < _LONGEST and (match := _COUNTER.match(line)) is not None:
-            if match[1].strip():
-                if row:
-                    yield {"time": time} | row
-                time, row = match[1].strip(), {}
             path = match[2]
+            if match[1].strip():
+                yield "time", match[1].strip()
         elif path and line.strip():
-            row[path], path = line.strip(), ""
-    if row:
-        yield {"time": time} | row
+            yield path, line.strip()
+            path = ""
 
 
 # --- dstat, dool and pcp-dstat: groups of columns with a name above each group -------------------
@@ -568,7 +569,7 @@ def _text(source: Source) -> Iterator[dict[str, str]] | None:
     if source.first_character in ("{", "[", "<"):
         return None
     if _are_counters(source):
-        return _counters(source)
+        return _rows_of(_counters(source))
     table = layout.layout_of(source)
     if table is not None and any(map(column_of, table.header)):
         return None
@@ -584,7 +585,7 @@ def _read_text(source: Source, options: Options) -> list[Log]:
 
 
 def _read_blocks(source: Source, options: Options) -> list[Log]:
-    return plain.read_rows(source, options, _blocks(source))
+    return plain.read_rows(source, options, _rows_of(_fields(source)))
 
 
 JSON = Format("json-rows", "a table of JSON objects, or series in JSON", _is_json, _read_json, 190)
