@@ -12,6 +12,7 @@ from heatsoak.importer.formats.results import frame, numbered
 from heatsoak.importer.numbers import multiple, scaled
 from heatsoak.importer.reports import stated_interval
 from heatsoak.importer.source import Source
+from heatsoak.importer.timestamps import span_s
 from heatsoak.protocol import Observed
 from heatsoak.words import amount_text
 
@@ -20,7 +21,7 @@ _PARTS = re.compile(r"\[([^\]]{1,400})\]")
 #: fio's letters for jobs that read, write, or do both.
 _READS, _WRITES = frozenset("RrMm"), frozenset("WwMm")
 _RATE = re.compile(r"([rwt]=)?\s*([\d.]{1,20})\s*([kKMGT]?)(i?)(B?)")
-_ETA = re.compile(r"eta (?:(\d{1,9})d:)?(?:(\d\d)h:)?(\d\d)m:(\d\d)s")
+_ETA = re.compile(r"eta ((?:\d{1,4}d:)?(?:\d\dh:)?\d\dm:\d\ds)")
 
 _DD = re.compile(
     r"\s*(\d{1,25}) \w+ (?:\([^)]{1,60}\) )?\w+(?:,| in)? ([\d.,]{1,20}) ?s(?:ecs?)?\b.*"
@@ -58,8 +59,7 @@ def _read_fio(source: Source, options: log.Options) -> list[log.Log]:
                 steps.append(Observed(name=name, **does))
             rows.append({**row, "step": steps[-1].name})
             eta = _ETA.search(line, match.start())
-            d, h, m, s = (int(word or 0) for word in eta.groups()) if eta else (0, 0, 0, 0)
-            etas.append(((d * 24 + h) * 60 + m) * 60.0 + s if eta else np.nan)
+            etas.append((span_s(eta[1]) or 0.0) if eta else np.nan)
     if not rows:
         raise source.error("holds no line of fio's progress with a rate in it")
     interval_s = stated_interval(source, options)

@@ -17,7 +17,7 @@ from heatsoak.importer.formats import Format, results
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.numbers import at, number_of
 from heatsoak.importer.source import Source
-from heatsoak.importer.timestamps import read_times
+from heatsoak.importer.timestamps import read_times, span_s
 from heatsoak.protocol import Observed
 from heatsoak.units import parse_size
 
@@ -286,7 +286,6 @@ _LINES = results.lines_of(
     rate=r"\s+(?:Throughput )?MiB/s(?P<of>[^:]{0,40}?)\s*:\s+(?P<values>.{0,450}?)\s*$",
     latency=r"\s+IO(?P<of>[^:]{0,20}latency[^:]{0,20}?)\s*:\s+(?P<values>.{0,450}?)\s*$",
 )
-_CLOCKED = re.compile(r"(?:(\d{1,6})h)?(?:(\d{1,8})m)?(?:(\d{1,10}(?:\.\d{1,6})?)s)?", re.ASCII)
 _WAITED = re.compile(r"(avg|max)=(\d{1,15}(?:\.\d{1,6})?)(us|ms|s)")
 _READS, _WRITES = re.compile(r"\b(?:read|rd)\b"), re.compile(r"\b(?:write|wr)\b")
 _IN_US = {"us": 1.0, "ms": 1e3, "s": 1e6}
@@ -313,7 +312,7 @@ def _text_phases(source: Source) -> Iterator[_Phase]:
                 row = {"operation": found["name"], "ISO date": date, **asked}
                 date = ""  # the heading's is the start of the first phase
             in_ms = "ms" in found["unit"]
-            row["time ms [last]"] = number_of(last) if in_ms else 1e3 * _seconds(last)
+            row["time ms [last]"] = number_of(last) if in_ms else 1e3 * (span_s(last) or math.nan)
         elif row and kind in ("IOPS", "rate"):
             row[f"{start}{'IOPS' if kind == 'IOPS' else 'MiB/s'} [last]"] = last
         elif row and kind == "latency":
@@ -338,14 +337,6 @@ def _asked(words: Sequence[str]) -> dict[str, Any]:
         with suppress(StopIteration, ValueError, OverflowError):
             found[name] = float(next(parse_size(given[key]) for key in keys if key in given))
     return found
-
-
-def _seconds(word: str) -> float:
-    match = _CLOCKED.fullmatch(word)
-    if match is None or not word:
-        return math.nan
-    hours, minutes, seconds = (float(part or 0) for part in match.groups())
-    return 3600 * hours + 60 * minutes + seconds
 
 
 FORMAT = Format("elbencho", "elbencho", _kind, _read, priority=140)
