@@ -151,6 +151,8 @@ def _unrounded(word: str) -> str:
 
 # --- zpool iostat --------------------------------------------------------------------------------
 
+_ZPOOL = ("read_iops", "write_iops", "read_bw_mb_s", "write_bw_mb_s")
+_ZPOOL_WAITS = ("read_lat_us", "write_lat_us")
 #: Headings in a pool's table that are no device.
 _SECTIONS = frozenset(("logs", "cache", "spares", "special", "dedup", "errors:"))
 
@@ -182,16 +184,12 @@ def _take_zpool(_: Monitor, source: Source, reader: reports.ReportReader) -> Non
             groups.add(words[0])
             continue
         # in millions, whether exact (`-p`) or rounded with a letter of powers of 1024
-        millions = [numbers.scaled(word, 1e-6) for word in words[3:7]]
         values = [
-            *zip(("read_iops", "write_iops"), (1e6 * value for value in millions[:2]), strict=True),
-            *zip(("read_bw_mb_s", "write_bw_mb_s"), millions[2:], strict=True),
+            (name, numbers.scaled(word, 1e-6) * (1e6 if name.endswith("iops") else 1.0))
+            for name, word in zip(_ZPOOL, words[3:7], strict=True)
         ]
-        if waits_at and len(words) > waits_at + 1:
-            values += [
-                (f"{of}_lat_us", _zfs_us(words[waits_at + at]))
-                for at, of in enumerate(("read", "write"))
-            ]
+        waits = words[waits_at : waits_at + 2] if waits_at else []
+        values += [(of, _zfs_us(word)) for of, word in zip(_ZPOOL_WAITS, waits, strict=False)]
         reader.row(words[0], values)
 
 
