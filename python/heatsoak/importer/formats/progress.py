@@ -185,14 +185,10 @@ def _is_copy(source: Source) -> bool:
     return found > 0 and found >= 0.3 * len(lines)
 
 
-FIO = Format(
-    "fio-progress",
-    "fio's progress",
-    lambda source: (
-        b'"fio version"' not in source.head  # its JSON tells more
-        and any(_FIO.search(line) for line in source.head_lines)
-    ),
-    _read_fio,
-    priority=65,
-)
+def _is_fio(source: Source) -> bool:
+    # its JSON tells more
+    return b'"fio version"' not in source.head and any(map(_FIO.search, source.head_lines))
+
+
+FIO = Format("fio-progress", "fio's progress", _is_fio, _read_fio, priority=65)
 COPY = Format("copy-progress", "the progress of dd and pv", _is_copy, _read_copy, priority=170)

@@ -83,8 +83,7 @@ def _runs(source: Source) -> Iterable[_Run]:
 # --- text ---
 
 _BEGINS = results.lines_of(
-    run=r"Command Line\s?:",
-    results=r"Results for (?:timespan|job) [0-9]{1,6}",
+    run=r"Command Line\s?:", results=r"Results for (?:timespan|job) [0-9]{1,6}"
 )
 _ASKED = results.lines_of(
     span=r"(?:timespan|job)\s?:\s{0,9}[0-9]",
@@ -357,12 +356,7 @@ def _samples(span: _Span) -> list[results.Row]:
     return results.mean(seconds, means)
 
 
-FORMAT = Format(
-    "diskspd",
-    "DiskSpd",
-    _recognises,
-    results.reader_of(
-        _runs, _log, "no results: DiskSpd was stopped before it had any, or it is truncated"
-    ),
-    priority=110,
+_read = results.reader_of(
+    _runs, _log, "no results: DiskSpd was stopped before it had any, or it is truncated"
 )
+FORMAT = Format("diskspd", "DiskSpd", _recognises, _read, priority=110)
