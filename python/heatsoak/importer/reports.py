@@ -308,6 +308,8 @@ def _runs(
     is_set_back = any(map(starts_s[0].__lt__, starts_s[1:])) and times.clock != "none"
     if is_set_back and len(calls) == 1 and not reader.by_time:
         times.remarks.append(set_back(source.name))
+    clock, said = (times.clock, times.start_unix_s), tuple(times.remarks)
+    omits = bool(reader.omits_idle)
     absent_is_idle = _omits_idle(reader, numbers[times.kept])
     follows_boot = np.roll(is_boot, 1) & (np.roll(of_call, 1) == of_call)
     runs = []
@@ -327,16 +329,7 @@ def _runs(
             if reader.by_time:
                 lasted_s = grid.covered_s(times.ends_s[times.kept])[part]
         runs.append(
-            Reports(
-                ends_s,
-                lasted_s,
-                numbers[taken],
-                times.clock,
-                times.start_unix_s,
-                absent_is_idle,
-                bool(reader.omits_idle),
-                remarks=tuple(times.remarks),
-            )
+            Reports(ends_s, lasted_s, numbers[taken], *clock, absent_is_idle, omits, remarks=said)
         )
     return runs, int(is_boot.sum())
 

@@ -2,6 +2,7 @@
 
 import re
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -79,15 +80,9 @@ def _read_fio(source: Source, options: log.Options) -> list[log.Log]:
             )
         remarks.append(log.Remark(text, doubt=not is_even))
     times = ({"t_s": at * interval_s, "interval_s": interval_s} for at in range(1, len(rows) + 1))
-    return [
-        log.Log(
-            format="fio-progress",
-            source=source.name,
-            samples=frame([row | when for row, when in zip(rows, times, strict=True)]),
-            steps=tuple(steps),
-            remarks=tuple(remarks),
-        )
-    ]
+    samples = frame([row | when for row, when in zip(rows, times, strict=True)])
+    more: dict[str, Any] = {"steps": tuple(steps), "remarks": tuple(remarks)}
+    return [log.Log("fio-progress", source.name, samples, **more)]
 
 
 def _fio_row(parts: list[str]) -> dict[str, float]:
@@ -169,13 +164,9 @@ def _are_results(t_s: frames.Array, moved_mb: frames.Array) -> bool:
 
 
 def _copy_log(source: Source, samples: pl.DataFrame, text: str) -> log.Log:
-    return log.Log(
-        format="copy-progress",
-        source=source.name,
-        samples=samples,
-        steps=(Observed(name="copy"),),
-        remarks=(log.Remark(text, doubt=True),),
-    )
+    steps = (Observed(name="copy"),)
+    copied = log.Log("copy-progress", source.name, samples, steps=steps)
+    return copied.with_remarks(log.Remark(text, doubt=True))
 
 
 def _is_copy(source: Source) -> bool:

@@ -220,14 +220,8 @@ def log_of(
         for test, step, start_s in zip(tests, steps, starts_s, strict=True)
         for row in test.rows
     ]
-    return Log(
-        format=format_name,
-        source=source.name,
-        samples=frame(rows),
-        steps=tuple(steps),
-        remarks=tuple(remarks),
-        **more,
-    )
+    more |= {"steps": tuple(steps), "remarks": tuple(remarks)}
+    return Log(format_name, source.name, frame(rows), **more)
 
 
 def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:

@@ -254,13 +254,9 @@ def _phase_of(row: Mapping[str, Any], *, dated_at_end: bool = False) -> _Phase:
         iodepth=of("IO depth"),
         numjobs=of("threads") * (1.0 if "hosts" not in row else of("hosts") or 1.0),
     )
-    return _Phase(
-        load,
-        samples,
-        stamp=str(row.get("ISO date") or ""),
-        stamp_s=lasted_s if dated_at_end else 0.0,
-        version=str(row.get("version") or ""),
-    )
+    stamp, version = (str(row.get(name) or "") for name in ("ISO date", "version"))
+    stamp_s = lasted_s if dated_at_end else 0.0
+    return _Phase(load, samples, stamp=stamp, stamp_s=stamp_s, version=version)
 
 
 def _csv_phases(source: Source) -> Iterator[_Phase]:
