@@ -314,18 +314,12 @@ class Devices:
             is_long = bool((np.diff(told_s) > recordings.FALL_S).any()) and not reports.omits_idle
             text = f"reports without {name}: taken as idle, as with iostat -z"
             remarks.append(Remark(text, is_long, ("rate",)))
-        log = Log(
-            format=format,
-            source=self._source.name,
-            samples=frames.build(columns),
-            clock=reports.clock,
-            start_unix_s=None if reports.start_unix_s is None else reports.start_unix_s + start_s,
-            steps=(Observed(name="load"),),
-            label=label or ("" if name or not rows.columns else "all drives together"),
-            drive={"path": path} if (path := self._path_of(name)) else {},
-            remarks=tuple(remarks),
-        )
-        return recordings.directed(log)
+        begin = None if reports.start_unix_s is None else reports.start_unix_s + start_s
+        samples, steps = frames.build(columns), (Observed(name="load"),)
+        label = label or ("" if name or not rows.columns else "all drives together")
+        log = Log(format, self._source.name, samples, reports.clock, begin, steps, label)
+        drive = {"path": path} if (path := self._path_of(name)) else {}
+        return recordings.directed(replace(log, drive=drive, remarks=tuple(remarks)))
 
 
 def is_disk(name: str) -> bool:

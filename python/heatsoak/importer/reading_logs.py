@@ -109,11 +109,7 @@ def _share_stamps(readings: list[Reading]) -> None:
 
 
 def _of_device(
-    readings: Readings,
-    device: str,
-    taken: list[Reading],
-    *,
-    is_alone: bool,
+    readings: Readings, device: str, taken: list[Reading], *, is_alone: bool
 ) -> list[Log]:
     name = readings.source.name
     remarks: list[Remark] = []

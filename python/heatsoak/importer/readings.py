@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
+from itertools import product
 from typing import Any, NamedTuple
 
 from heatsoak.errors import UsageError
@@ -64,7 +65,8 @@ def _fields() -> dict[str, Field]:
         name.replace("{n}", n): Field(kind, to.replace("{n}", n), _SCALES.get(kind, 1.0))
         for kind, section in table.items()
         for to, names in section.items()
-        for name in names
+        for choices in names
+        for name in map("".join, product(*(one.split("|") for one in re.split("[<>]", choices))))
         for n in ("12345678" if "{n}" in name else "1")
     }
 

@@ -8,6 +8,7 @@ import re
 from array import array
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -57,6 +58,16 @@ class ReportTable:
         """Return how busy the processors were."""
         shares = sum(scaled(words[at], scale) for at, scale in self.cpu)
         return 100.0 + shares if self.cpu[0][1] < 0 else shares
+
+    @cached_property
+    def totals(self) -> list[tuple[int, int]]:
+        """Places of totals with those of their rates."""
+        heads = self.headers
+        return [
+            (at, heads.index(f"{head}/s"))
+            for at, head in enumerate(heads)
+            if TOTALS.fullmatch(head) and f"{head}/s" in heads
+        ]
 
 
 def table_of(
@@ -181,12 +192,12 @@ class ReportReader:
         """Take a value of the host."""
         self.devices.share(column, self._report, value)
 
-    def header(self, headers: Sequence[str], prefix: str = "") -> None:
-        """Take the header of a table of devices."""
-        if not self.by_time:
-            if not self.call.stamps or not self._seen.isdisjoint(headers):
-                self.begin_report(prefix)
-            self._seen.update(headers)
+    def header(self, table: ReportTable, prefix: str = "") -> None:
+        """Take the header of a table of devices, in reports that are not found by their times."""
+        headers = [h for at, h in enumerate(table.headers) if at != table.device_at]
+        if not self.call.stamps or not self._seen.isdisjoint(headers):
+            self.begin_report(prefix)
+        self._seen.update(headers)
         self.devices.headers.update(dict.fromkeys(headers))
 
     def row(self, device: str, values: list[tuple[str, float]], prefix: str = "") -> None:
@@ -211,6 +222,9 @@ class ReportReader:
             return False
         if table.columns:
             self.row("" if table.device_at is None else words[table.device_at], values, prefix)
+            for total_at, rate_at in table.totals:
+                if words[total_at][-1].isdigit():
+                    self.length(scaled(words[total_at]), scaled(words[rate_at]))
         if table.cpu:
             at = table.stolen_at
             self.cpu(table.cpu_pct(words), prefix, np.nan if at is None else scaled(words[at]))
@@ -294,6 +308,8 @@ def _runs(
     is_set_back = any(map(starts_s[0].__lt__, starts_s[1:])) and times.clock != "none"
     if is_set_back and len(calls) == 1 and not reader.by_time:
         times.remarks.append(set_back(source.name))
+    clock, said = (times.clock, times.start_unix_s), tuple(times.remarks)
+    omits = bool(reader.omits_idle)
     absent_is_idle = _omits_idle(reader, numbers[times.kept])
     follows_boot = np.roll(is_boot, 1) & (np.roll(of_call, 1) == of_call)
     runs = []
@@ -313,16 +329,7 @@ def _runs(
             if reader.by_time:
                 lasted_s = grid.covered_s(times.ends_s[times.kept])[part]
         runs.append(
-            Reports(
-                ends_s,
-                lasted_s,
-                numbers[taken],
-                times.clock,
-                times.start_unix_s,
-                absent_is_idle,
-                bool(reader.omits_idle),
-                remarks=tuple(times.remarks),
-            )
+            Reports(ends_s, lasted_s, numbers[taken], *clock, absent_is_idle, omits, remarks=said)
         )
     return runs, int(is_boot.sum())
 

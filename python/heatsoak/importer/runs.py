@@ -320,19 +320,8 @@ def _log(format_name: str, source_name: str, run: _Run) -> Log:
     if lost > 0:
         text = f"{lost:,} of {len(t_s):,} rows have the time of another one: left out"
         remarks.append(Remark(f"{source_name}: {text}", True, ("rate", "identity")))
-    log = Log(
-        format=format_name,
-        source=source_name,
-        samples=samples,
-        clock=rows.times.clock,
-        start_unix_s=begin,
-        steps=steps,
-        label=run.label,
-        drive=drive,
-        conditions=conditions,
-        remarks=tuple(remarks),
-    )
-    return directed(log)
+    log = Log(format_name, source_name, samples, rows.times.clock, begin, steps, run.label)
+    return directed(replace(log, drive=drive, conditions=conditions, remarks=tuple(remarks)))
 
 
 def _are_of_several(columns: Mapping[str, Any], t_s: frames.Array) -> bool:

@@ -42,7 +42,7 @@ _SPAN = re.compile(
     r"(?:(\d{1,9}(?:[.,]\d{1,9})?) ?(ms|s(?:ec(?:onds?)?)?))?$",
     re.IGNORECASE,
 )
-_DAYS = re.compile(r"^(\d{1,4}) ?d(?:ays?)?[ ,]+(?=\d)", re.IGNORECASE)
+_DAYS = re.compile(r"^(\d{1,4}) ?d(?:ays?)?[ ,:]+(?=\d)", re.IGNORECASE)
 #: Dates without marks, or with the same one: ``20261120T140317``, ``2026-11-20-14-03-17``.
 _COMPACT = re.compile(
     r"^((?:19|20)\d\d)([-_.]?)(\d\d)\2(\d\d)[-_T .]?(\d\d)[-_.h]?(\d\d)[-_.m]?(\d\d)"
@@ -316,7 +316,7 @@ def _moment(word: str, day_first: bool) -> tuple[float, bool, bool] | None:
             is_utc = word[compact.end() :].endswith("Z")
             part = float(f"0.{compact.group(8)}") if compact.group(8) else 0.0
             return midnight + 3600.0 * hour + 60.0 * minute + second + part, True, is_utc
-    span = _span(word)
+    span = span_s(word)
     if span is not None:
         return span, False, False
     date = _date(word, day_first)
@@ -330,7 +330,8 @@ def _moment(word: str, day_first: bool) -> tuple[float, bool, bool] | None:
     return seconds - _zone_s(zone.group(1)), True, True
 
 
-def _span(word: str) -> float | None:
+def span_s(word: str) -> float | None:
+    """Return how long a span is: ``12s``, ``1h 02m 03s``, ``2 days 01:02:03``; None for no span."""
     days = _DAYS.match(word)
     rest = word[days.end() :] if days is not None else word
     match = _SPAN.match(rest) if 0 < len(rest) < 40 else None

@@ -46,6 +46,7 @@ class Format:
 # --- what is known not to be a log ---
 
 _WATCH = "'iostat -xty 1', running beside it, logs what the drive does"
+_HWINFO = "HWiNFO's 'Logging Start', running beside it, logs what the drive does"
 _EXPORT = "export the series themselves as CSV (in Grafana: Inspect, Data, Download CSV)"
 #: A field of InfluxDB's.
 _FIELD = r'[^ ,=]+=(?:"(?:\\.|[^"\\])*"|[^ ,"]+)'
@@ -78,12 +79,9 @@ _KINDS = (
           r"|Link to Run Definitions:",
           "a Vdbench page", "'vdbench parseflat -i flatfile.html -o FILE.csv -c tod Run rate "
           "MB/sec' makes a table of its flatfile"),
-    _Kind(r"(?:CPUID )?HWMonitor Report", "HWMonitor's report, from a single moment",
-          "HWiNFO's 'Logging Start' writes a log"),
-    _Kind(r"Windows System Assessment Tool", "winsat output, which has means only",
-          "HWiNFO's 'Logging Start', running beside it, logs what the drive does"),
-    _Kind(r"\s*ROBOCOPY\s+::", "Robocopy's summaries, which have the mean of each copy",
-          "HWiNFO's 'Logging Start', running beside it, logs what the drive does"),
+    _Kind(r"(?:CPUID )?HWMonitor Report", "HWMonitor's report, from a single moment", _HWINFO),
+    _Kind(r"Windows System Assessment Tool", "winsat output, which has means only", _HWINFO),
+    _Kind(r"\s*ROBOCOPY\s+::", "Robocopy's summaries, which have the mean of each copy", _HWINFO),
     _Kind(r"\s*Timing (?:buffered|cached|O_DIRECT)\b.* reads:", "hdparm's timings, means only",
           _WATCH),
     _Kind(r"ATA device, with non-removable media|\s*Model=.*, FwRev=",
@@ -104,6 +102,7 @@ _KINDS = (
     _Kind(r"Linux \d\S* \([^)]*\)\s+\S|\S+\t-?\d+\t\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?: UTC)?\t",
           "sysstat output (sar, mpstat or pidstat) without any drive",
           "'sar -d 1' or 'iostat -xty 1' logs what drives do"),
+    _Kind(r"(?i).{0,500}<title>.{0,99}AIDA64", "AIDA64's log as HTML", "let it log to a CSV file"),
     _Kind(r"<sysstat\b", "sadf's XML", "'sadf -d FILE -- -d -u' makes a CSV of sar's file"),
     _Kind(r"fio version [23] iolog"
           r"|\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d{9}\s+\d+\s+[A-Z]\s+[A-Z]+ \d+ \+ "

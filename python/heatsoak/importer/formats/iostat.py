@@ -7,7 +7,7 @@ processors were.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import Literal
 
@@ -27,6 +27,8 @@ _STAMP = re.compile(r"(?<!\d)\d{1,2}:\d{2}(?::\d{2}|\s*[AaPp]\.?[Mm])")
 #: The longest prefix that a tool such as `ts` puts before every line.
 _MAX_PREFIX = 60
 _TABLE_START = re.compile(r"(?:avg-cpu:|Device:?|Linux) ")
+#: What a row of shares that was cut lacks.
+_NO_SHARES = ["nan"] * 20
 #: What macOS names beside the disks.
 _MACOS_OTHERS = frozenset(("tty", "cpu", "load", "average"))
 
@@ -42,7 +44,7 @@ def _kind(source: Source) -> Literal["text", "json", "bsd", "rows"] | None:
             return "json"
         if "/s" in line or "%b" in line or "%util" in line:
             words = _without_prefix(line.split())
-            if len(words) > 2 and _table_of(words) is not None:
+            if len(words) > 2 and _table_of(tuple(words)) is not None:
                 return "text"
             if "KB/t" in line and _disks_of(before, line):
                 return "bsd"
@@ -67,7 +69,7 @@ def _read(source: Source, options: Options) -> list[Log]:
                 "holds rows of drives without the header that says what they are: keep it, as in "
                 "iostat -xty 1 | grep -E 'Device|sda'"
             )
-        _take_text(source, reader, _table_of(["Device", *headers]) if headers else None)
+        _take_text(source, reader, _table_of(("Device", *headers)) if headers else None)
     if not reader.devices.rows:
         raise source.error("holds no devices: only 'iostat' with devices (without -c) can be read")
     return reports.logs_of(source, reader, options)
@@ -115,30 +117,24 @@ def _disks_of(names: str, header: str) -> list[tuple[str, int]]:
 # --- sysstat's text ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Table(reports.ReportTable):
-    """A table of devices, by its header without the word for them, which is at 0 or -1.
+def _row_of(table: reports.ReportTable, words: list[str], pending: str) -> list[str]:
+    """Return a row's words, with the device where its header is; none for what is not a row.
 
-    Attributes:
-        totals: places of totals with those of their rates.
+    `pending` is a device that stood alone in the line before.
     """
-
-    totals: Sequence[tuple[int, int]] = ()
-
-    def split(self, words: list[str], pending: str) -> tuple[str, list[str]]:
-        """Return a row's device and values; empty for what is not a row.
-
-        `pending` is a device that stood alone in the line before.
-        """
-        width, at = len(self.headers), self.device_at or 0
-        if len(words) == width + 1 and words[1 + at][0] in _DIGITS:
-            return words[at], words[1:] if at == 0 else words[:-1]
-        if pending and len(words) == width and words[0][0] in _DIGITS:
-            return pending, words
-        is_longer = len(words) > width + 1 and not numbers.is_number(words[-width - 1])
-        if is_longer and all(map(numbers.is_number, words[-width:])):
-            return " ".join(words[:-width]), words[-width:]
-        return "", []
+    width, at = len(table.headers) - 1, -1 if table.device_at else 0
+    device, values = words[at], words[1:] if at == 0 else words[:-1]
+    if len(words) == width + 1 and words[1 + at][0] in _DIGITS:
+        return words
+    if pending and len(words) == width and words[0][0] in _DIGITS:
+        device, values = pending, words
+    elif len(words) > width + 1 and not numbers.is_number(words[-width - 1]):
+        device, values = " ".join(words[:-width]), words[-width:]
+        if not all(map(numbers.is_number, values)):
+            return []
+    else:
+        return []
+    return [device, *values] if at == 0 else [*values, device]
 
 
 def _without_prefix(words: list[str]) -> list[str]:
@@ -149,31 +145,27 @@ def _without_prefix(words: list[str]) -> list[str]:
     return words
 
 
-def _table_of(words: list[str]) -> _Table | None:
-    if words[0] in _DEVICE_WORDS or (
+@lru_cache(maxsize=16)
+def _table_of(words: tuple[str, ...]) -> reports.ReportTable | None:
+    """Return the table whose header these words are, with the word for devices first or last."""
+    is_named = words[0] in _DEVICE_WORDS
+    if is_named or (
         words[0] not in tables.SYSSTAT and not words[0][0].isdigit() and "/s" not in words[0]
     ):
         headers, device_at = words[1:], 0
     elif words[-1] in _DEVICE_WORDS:
-        headers, device_at = words[:-1], -1
+        headers, device_at = words[:-1], len(words) - 1
     else:
         return None
-    if sum(header in tables.SYSSTAT for header in headers) < 2:
-        return None
-    if not {"rtps", "KB/t", "Tape:"}.isdisjoint(words):
-        return None
-    if not any(header.endswith("/s") or header == "tps" for header in headers):
-        return None
+    is_device = sum(header in tables.SYSSTAT for header in headers) >= 2 and any(
+        header.endswith("/s") or header == "tps" for header in headers
+    )
     # another language's word for a device
-    is_translated = words[0][0].isalpha() and words[1] in ("tps", "r/s", "rrqm/s")
-    if words[0] not in _DEVICE_WORDS and device_at == 0 and not is_translated:
+    is_translated = words[0][0].isalpha() and words[1:2] in (("tps",), ("r/s",), ("rrqm/s",))
+    is_other = not {"rtps", "KB/t", "Tape:"}.isdisjoint(words)
+    if is_other or not is_device or not (is_named or device_at or is_translated):
         return None
-    totals = [
-        (index, headers.index(f"{header}/s"))
-        for index, header in enumerate(headers)
-        if reports.TOTALS.fullmatch(header) and f"{header}/s" in headers
-    ]
-    return _Table(headers, tables.columns_of(headers), device_at, totals=totals)
+    return reports.ReportTable(words, tables.columns_of(words), device_at)
 
 
 # --- rows that were taken out of reports ---------------------------------------------------------
@@ -237,25 +229,15 @@ def _headers_of(lines: Sequence[str]) -> Sequence[str]:
 # --- sysstat's text, line by line ----------------------------------------------------------------
 
 
-#: Shares of the processors' time in which they did no work for this machine.
-_NOT_WORK = ("%idle", "%iowait", "%steal")
-
-
-def _take_processors(
-    reader: reports.ReportReader, words: Sequence[str], places: Sequence[int], prefix: str
+def _take_text(
+    source: Source, reader: reports.ReportReader, table: reports.ReportTable | None = None
 ) -> None:
-    """Take the shares of `_NOT_WORK`, which stand at `places`; -1 where there are none."""
-    idle, *others = (numbers.scaled(words[at]) if 0 <= at < len(words) else np.nan for at in places)
-    reader.cpu(100.0 - idle - np.nansum(others), prefix, others[1])
-
-
-def _take_text(source: Source, reader: reports.ReportReader, table: _Table | None = None) -> None:
     """Take the lines of reports; `table` is that of rows without headers."""
-    every, last_header, last_table = table, "", table
+    every = table
     is_indented = False  # whether the header begins with blanks, as all of a quoted text does
     pending = ""
     is_other = False
-    idle_at: list[int] = []
+    processors: reports.ReportTable | None = None
     prefix_words = _prefix_words(source.head_lines)
     prefix = ""
     for number, line in source.lines():
@@ -272,36 +254,34 @@ def _take_text(source: Source, reader: reports.ReportReader, table: _Table | Non
                 call.blanks += 1
             continue
         if table is not None:
-            device, values = table.split(words, pending)
-            if device:
+            if row := _row_of(table, words, pending):
+                device = row[table.device_at or 0]
                 pending = "" if device == pending else pending
-                if _take_row(reader, table, device, values, prefix):
+                if reader.take(table, row, prefix):
                     if line[0] == " " and device is words[0] and not is_indented:
                         reader.devices.groups.add(device)  # of -g: indented by a blank
                     continue
             if len(words) == 1 and not numbers.is_number(words[0]):
                 pending = words[0]
                 continue
-        if idle_at and numbers.is_number(words[0]):
-            _take_processors(reader, words, idle_at, prefix)
-            idle_at = []
+        if processors is not None and numbers.is_number(words[0]):
+            reader.take(processors, [*words, *_NO_SHARES][: len(processors.headers)], prefix)
+            processors = None
             continue
         if words[0] == "avg-cpu:" and "%idle" in words:
-            idle_at = [words.index(name) - 1 if name in words else -1 for name in _NOT_WORK]
+            processors = reports.table_of(words[1:], {}, ("%idle", "%iowait"))
             table, pending = None, ""
             continue
         if (date := date_in_heading(line)) is not None:
             reader.begin_call(date)
             reader.call.blanks = 0
-            table, idle_at = None, []
+            table, processors = None, None
             continue
         if len(words) > 2 and ("/s" in line or "tps" in line):
-            found = last_table if line == last_header else _table_of(words)
-            if found is not None:
+            if (found := _table_of(tuple(words))) is not None:
                 table, pending, is_other = found, "", False
-                last_header, last_table = line, found
                 is_indented = line[0].isspace()
-                reader.header(found.headers, prefix)
+                reader.header(found, prefix)
                 continue
             if sum(word.endswith("/s") for word in words) > 1:
                 table, is_other = None, True  # a table of file systems
@@ -310,7 +290,7 @@ def _take_text(source: Source, reader: reports.ReportReader, table: _Table | Non
             stamp = plain_stamp(line)
             if _STAMP.search(stamp):
                 reader.stamp(stamp)
-                table, idle_at = None, []
+                table, processors = None, None
                 continue
         is_numbers = sum(map(numbers.is_number, words)) >= min(3, len(words))
         if not reader.command(line) and not is_other and (table is not None or is_numbers):
@@ -318,19 +298,6 @@ def _take_text(source: Source, reader: reports.ReportReader, table: _Table | Non
     for call in reader.calls:
         if call.skipped_boot is None and call.blanks is not None and call.blanks >= 2:
             call.skipped_boot = True  # with -y a blank line stands for the first report
-
-
-def _take_row(
-    reader: reports.ReportReader, table: _Table, device: str, words: Sequence[str], prefix: str
-) -> bool:
-    values = tables.values_of(table.columns, words)
-    if values is None:
-        return False
-    reader.row(device, values, prefix)
-    for total_at, rate_at in table.totals:
-        if words[total_at][-1].isdigit():
-            reader.length(numbers.scaled(words[total_at]), numbers.scaled(words[rate_at]))
-    return True
 
 
 def _prefix_words(lines: Sequence[str]) -> int:

@@ -1,12 +1,12 @@
 """What monitors of a whole machine print, report by report: a head that names columns, and rows.
 
-`machine.toml` says what is whose: vmstat, gstat, collectl, `zpool`, dstat, esxtop, nmon, and loops
-around `/proc/diskstats`. Their kilobytes and blocks are of 1024 bytes, in all versions.
+`machine.toml` says what is whose: vmstat, gstat, collectl, `zpool`, nmon, and loops around
+`/proc/diskstats`. Their kilobytes and blocks are of 1024 bytes, in all versions.
 """
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.resources import files
@@ -16,15 +16,14 @@ import numpy as np
 from heatsoak.importer import numbers, reports
 from heatsoak.importer.formats import Format
 from heatsoak.importer.formats.results import numbered_names
-from heatsoak.importer.log import Log, Options, Remark
+from heatsoak.importer.log import Log, Options
 from heatsoak.importer.readings import stamp_in
 from heatsoak.importer.source import Source
-from heatsoak.importer.tables import KIB, MIB, SECTOR, ReportColumn, values_of
-from heatsoak.importer.tables.layout import split
+from heatsoak.importer.tables import KIB, SECTOR
 from heatsoak.importer.timestamps import plain_stamp, read_stamps
 
 _MAX_LINE = 400
-_UNITS = {"": 1.0, "B": 1e-6, "KiB": KIB, "MiB": MIB, "ms": 1e3}
+_UNITS = {"": 1.0, "KiB": KIB, "ms": 1e3}
 
 
 @dataclass(frozen=True)
@@ -58,21 +57,16 @@ class Monitor:
         lines = [line[:_MAX_LINE] for line in source.head_lines]
         return all(any(map(re.compile(mark).search, lines)) for mark in self.marks)
 
-    def recognised(self, line: str) -> bool:
-        """Whether a line has the first mark."""
-        return re.search(self.marks[0], line) is not None
-
     def read(self, name: str, source: Source, options: Options) -> list[Log]:
         """Return the logs of a file; raises UsageError for one without rows."""
         reader = reports.ReportReader(source, name, counts=self.counts, by_time=self.by_time)
         if self.no_boot:
             reader.begin_call("")
             reader.call.skipped_boot = True
-        remark = _WAYS[self.way](self, source, reader)
+        _WAYS[self.way](self, source, reader)
         if not reader.devices.rows:
             raise source.error("holds a header, and no rows below it")
-        logs = reports.logs_of(source, reader, options)
-        return [log.with_remarks(remark) for log in logs] if remark else logs
+        return reports.logs_of(source, reader, options)
 
     def format(self, name: str) -> Format:
         """Return its reader."""
@@ -157,6 +151,8 @@ def _unrounded(word: str) -> str:
 
 # --- zpool iostat --------------------------------------------------------------------------------
 
+_ZPOOL = ("read_iops", "write_iops", "read_bw_mb_s", "write_bw_mb_s")
+_ZPOOL_WAITS = ("read_lat_us", "write_lat_us")
 #: Headings in a pool's table that are no device.
 _SECTIONS = frozenset(("logs", "cache", "spares", "special", "dedup", "errors:"))
 
@@ -188,16 +184,12 @@ def _take_zpool(_: Monitor, source: Source, reader: reports.ReportReader) -> Non
             groups.add(words[0])
             continue
         # in millions, whether exact (`-p`) or rounded with a letter of powers of 1024
-        millions = [numbers.scaled(word, 1e-6) for word in words[3:7]]
         values = [
-            *zip(("read_iops", "write_iops"), (1e6 * value for value in millions[:2]), strict=True),
-            *zip(("read_bw_mb_s", "write_bw_mb_s"), millions[2:], strict=True),
+            (name, numbers.scaled(word, 1e-6) * (1e6 if name.endswith("iops") else 1.0))
+            for name, word in zip(_ZPOOL, words[3:7], strict=True)
         ]
-        if waits_at and len(words) > waits_at + 1:
-            values += [
-                (f"{of}_lat_us", _zfs_us(words[waits_at + at]))
-                for at, of in enumerate(("read", "write"))
-            ]
+        waits = words[waits_at : waits_at + 2] if waits_at else []
+        values += [(of, _zfs_us(word)) for of, word in zip(_ZPOOL_WAITS, waits, strict=False)]
         reader.row(words[0], values)
 
 
@@ -259,125 +251,6 @@ def _take_scrub(_: Monitor, source: Source, reader: reports.ReportReader) -> Non
         reader.stamp(stamp)
         reader.row(pool, [("read_bw_mb_s", float(mean if is_mean else rate[index]))])
         last = index
-
-
-# --- esxtop: CSV with a column for each quantity of each adapter and device ----------------------
-
-_US_DATE = re.compile(r"^(\d\d)/(\d\d)/(\d{4})")
-_ESXTOP = re.compile(r"\\\\[^\\]+\\(Physical [^\\(]+)\(([^)]*)\)\\(.+)")
-
-
-def _take_esxtop(monitor: Monitor, source: Source, reader: reports.ReportReader) -> Remark:
-    columns: dict[str, list[ReportColumn]] = {}
-    width = 0
-    for number, line in source.lines():
-        cells = split(line.strip(), ",")
-        if monitor.recognised(line):
-            width, columns = len(cells), {}
-            for at, cell in enumerate(cells):
-                found = _ESXTOP.fullmatch(cell)
-                known = monitor.known.get(found[3]) if found and "Disk" in found[1] else None
-                if found and known:
-                    columns.setdefault(found[2], []).append((at, *known))
-                    if "Adapter" in found[1]:  # the sum of its devices
-                        reader.devices.groups.add(found[2])
-            if reader.devices.groups >= columns.keys():
-                reader.devices.groups.clear()
-        elif len(cells) == width:
-            reader.begin_report(plain_stamp(_US_DATE.sub(r"\3-\1-\2", cells[0])))
-            for device, own in columns.items():
-                reader.row(device, values_of(own, cells) or [])
-        elif width and line.strip():
-            source.skip(number)
-    return Remark("esxtop's megabytes are taken as 2^20 bytes", True, ("unit",))
-
-
-# --- dstat, dool and pcp-dstat: CSV below two lines that name groups and their columns -----------
-
-_BEGIN = re.compile(r'"(?:Dstat|dool|pcp-dstat) \S{1,20} CSV output"', re.IGNORECASE)
-_CALL = re.compile(r'"Cmdline:","[^"]*(?:dstat|dool)')
-_PREAMBLE = ('"Author:"', '"Host:"', '"URL:"')
-_YEAR = re.compile(r'"Date:",\s*"\d{1,2} [A-Z][a-z]{2} (\d{4})')
-_DELAY = re.compile(r"(?:^|\s)([1-9]\d{0,5})(?:\s+\d{1,9})?\"")
-_DAY_MONTH = re.compile(r"(\d{1,2})-(\d{1,2}) (\d{1,2}:\d{2}:\d{2})")
-_MONTH_DAY = re.compile(r"([A-Z][a-z]{2})-(\d{1,2}) (\d{1,2}:\d{2}:\d{2})")
-_TOTAL = "total"
-
-
-def _take_dstat(monitor: Monitor, source: Source, reader: reports.ReportReader) -> Remark | None:
-    groups: list[str] = []
-    names: list[str] = []
-    tables: dict[str, reports.ReportTable] = {}
-    time_at: int | None = None
-    year, is_pcp = "", False
-    for number, line in source.lines():
-        body = line.strip()
-        words = body.split(",")
-        if _BEGIN.match(body) or body.startswith('"Cmdline:"'):
-            is_pcp = is_pcp or body.lower().startswith('"pcp')
-            if body.startswith('"C'):
-                date, delay = _YEAR.search(body), _DELAY.search(body.split(",,,,")[0])
-                year = date.group(1) if date is not None else ""
-                reader.interval_s = float(delay.group(1)) if delay is not None else 1.0
-            groups, tables = [], {}
-        elif body.startswith(_PREAMBLE):
-            groups = []
-        elif body.startswith('"'):
-            texts = split(body, ",")
-            if not groups:
-                for text in texts:
-                    groups.append(text or (groups[-1] if groups else ""))
-                continue
-            tables, time_at = _dstat_tables(monitor.known, groups, texts)
-            groups, names = [], texts
-            reader.begin_call("")
-        elif any(tables) and body[:1] not in ("", '"'):
-            if len(words) != len(names):
-                source.skip(number)
-                continue
-            reader.begin_report("" if time_at is None else _dated(words[time_at].strip('"'), year))
-            for device, table in tables.items():
-                if device:
-                    reader.row(device, values_of(table.columns, words) or [])
-                elif table.cpu:
-                    reader.share(reports.CPU, table.cpu_pct(words))
-    if not any(tables) and not reader.devices.rows:
-        raise source.error("holds no disks: 'dstat --time --disk --io --output FILE' records them")
-    reader.devices.groups.add(_TOTAL)
-    if set(reader.devices.rows) == {_TOTAL}:
-        reader.devices.rows = {"": reader.devices.rows[_TOTAL]}
-    doubt = Remark("pcp-dstat's dsk columns are taken as bytes/s", True, ("unit",))
-    return doubt if is_pcp else None
-
-
-def _dstat_tables(
-    columns_by_name: Mapping[str, tuple[str, float]], groups: Sequence[str], names: Sequence[str]
-) -> tuple[dict[str, reports.ReportTable], int | None]:
-    """Return a table for each device, that of the processors under "", and the time's place."""
-    columns: dict[str, list[ReportColumn]] = {}
-    idle: list[tuple[int, float]] = []
-    time_at: int | None = None
-    for place, (group, name) in enumerate(zip(groups, names, strict=False)):
-        word = name.rpartition(":")[2]
-        kind, _, device = group.partition("/")
-        if (known := columns_by_name.get(f"{kind} {word}")) is not None:
-            columns.setdefault(device or _TOTAL, []).append((place, *known))
-        elif word == "util" and group:
-            columns.setdefault(group, []).append((place, "busy_pct", 1.0))
-        elif word in ("idl", "wai") and group in ("total cpu usage", "total usage"):
-            idle.append((place, -1.0))
-        elif word in ("time", "date/time", "epoch") and (time_at is None or word == "epoch"):
-            time_at = place
-    tables = {device: reports.ReportTable(names, own) for device, own in columns.items()}
-    return tables | ({"": reports.ReportTable(names, cpu=tuple(idle))} if idle else {}), time_at
-
-
-def _dated(word: str, year: str) -> str:
-    """A time with the year of the preamble: ``21-11 10:21:53``, ``Nov-21 10:21:53``."""
-    if not year:
-        return word
-    word = _DAY_MONTH.sub(rf"{year}-\2-\1 \3", word)
-    return _MONTH_DAY.sub(rf"\2 \1 {year} \3", word)
 
 
 # --- nmon: a line for each quantity, with all disks in it, and a line that says when -------------
@@ -453,11 +326,11 @@ def _moved(moved: list[float]) -> list[tuple[str, float]]:
     return [*values, ("busy_pct", moved[9] / 10), ("queue", moved[10] / 1e3)]
 
 
-_WAYS: dict[str, Callable[[Monitor, Source, reports.ReportReader], Remark | None]] = {
-    "rows": _take_rows, "zpool": _take_zpool, "scrub": _take_scrub, "esxtop": _take_esxtop,
-    "dstat": _take_dstat, "nmon": _take_nmon, "diskstats": _take_diskstats,
+_WAYS: dict[str, Callable[[Monitor, Source, reports.ReportReader], None]] = {
+    "rows": _take_rows, "zpool": _take_zpool, "scrub": _take_scrub, "nmon": _take_nmon,
+    "diskstats": _take_diskstats,
 }  # fmt: skip
-VMSTAT, GSTAT, COLLECTL, ZPOOL, SCRUB, DSTAT, ESXTOP, NMON, DISKSTATS = (
+VMSTAT, GSTAT, COLLECTL, ZPOOL, SCRUB, NMON, DISKSTATS = (
     Monitor(**fields).format(name)
     for name, fields in tomllib.loads(
         (files(__package__) / "machine.toml").read_text("utf-8")

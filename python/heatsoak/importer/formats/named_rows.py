@@ -7,7 +7,7 @@ names. Which keys of it are the name, the drive and the host, `words.toml` says 
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, pairwise
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -338,7 +338,7 @@ def _text_rows(source: Source) -> Iterator[dict[str, str]]:
             continue
         count += 1
         if beat is not None and not any((w := meaning(key)) and w.is_role for key in row):
-            row = {"time [s]": f"{count * beat['interval_s']:g}"} | row
+            row = {plain.COUNTED: f"{count * beat['interval_s']:g}"} | row
         yield row
     if beat is not None and count:
         source.note(
@@ -361,21 +361,25 @@ _FIELD = re.compile(r"\s*([A-Za-z][\w /().%-]{0,60}?)\s*[:=]\s*(\S.{0,200})$")
 _BLOCKS = 3
 
 
-def _blocks(source: Source) -> Iterator[dict[str, str]]:
-    """A row of each block, which ends where a name comes again, or a time stands alone."""
+def _rows_of(pairs: Iterable[tuple[str, str]]) -> Iterator[dict[str, str]]:
+    """Yield values by their names, a row each time that a name comes again."""
     row: dict[str, str] = {}
-    for _, line in source.lines():
-        stamp = line.strip()
-        match = None if cells.is_value(stamp) else _FIELD.match(line[:300])
-        key, value = ("time", stamp) if match is None else match.groups()
-        if match is None and not cells.is_value(stamp):
-            continue
+    for key, value in pairs:
         if key in row:
             yield row
             row = {}
-        row[key] = value.strip()
+        row[key] = value
     if row:
         yield row
+
+
+def _fields(source: Source) -> Iterator[tuple[str, str]]:
+    """Each name with its value, in blocks that begin with a time or with the same name."""
+    for _, line in source.lines():
+        if cells.is_value(stamp := line.strip()):
+            yield "time", stamp
+        elif (match := _FIELD.match(line[:300])) is not None:
+            yield match[1], match[2].strip()
 
 
 def _are_blocks(source: Source) -> bool:
@@ -408,59 +412,108 @@ def _refuse_list(source: Source, _: Options) -> list[Log]:
 _COUNTER = re.compile(r"^(.*?)\s*(\\\\[^\\]+\\[^\\]+\\.+?)\s*:?\s*$")
 
 
-def _counters(source: Source) -> Iterator[dict[str, str]]:
-    time, path, row = "", "", dict[str, str]()
+def _counters(source: Source) -> Iterator[tuple[str, str]]:
+    path = ""
     for _, line in source.lines():
         if len(line) < _LONGEST and (match := _COUNTER.match(line)) is not None:
-            if match[1].strip():
-                if row:
-                    yield {"time": time} | row
-                time, row = match[1].strip(), {}
             path = match[2]
+            if match[1].strip():
+                yield "time", match[1].strip()
         elif path and line.strip():
-            row[path], path = line.strip(), ""
-    if row:
-        yield {"time": time} | row
+            yield path, line.strip()
+            path = ""
 
 
-# --- dstat's screen: groups of columns with a name above each group ------------------------------
+# --- dstat, dool and pcp-dstat: groups of columns with a name above each group -------------------
 
 _GROUP = re.compile(r"-*([a-z][\w/.]*(?:-[\w/.]+)*?)-*$")
+#: Lines above its CSV, of which one tells the interval and the year, which dates lack.
+_ABOVE = re.compile(
+    r'"(?:Dstat|dool|pcp-dstat) \S{1,20} CSV output"|"(?:Author|Host|URL):"'
+    r'|"Cmdline:","[^"]{0,400}?d(?:stat|ool)[^"]{0,400}?(?:\s(?P<every>[1-9]\d{0,5})(?:\s+\d{1,9})?)?"'
+    r'(?:.{0,200}"Date:",\s*"\d{1,2} [A-Z][a-z]{2} (?P<year>\d{4}))?',
+    re.IGNORECASE,
+)
+_DATES = ((re.compile(r"(\d{1,2})-(\d{1,2}) (?=\d{1,2}:)"), r"{}-\2-\1 "),
+          (re.compile(r"([A-Z][a-z]{2})-(\d{1,2}) (?=\d{1,2}:)"), r"\2 \1 {} "))  # fmt: skip
+_TOTALS = {"dsk/total", "disk/total", "dsk", "disk"}
 
 
-def _screen(source: Source) -> Iterator[dict[str, str]]:
-    """The rows of dstat's screen, whose numbers have binary prefixes."""
-    groups: list[str] = []
-    names: list[list[str]] = []
-    count = 0
-    for _, line in source.lines():
-        parts = [part.split() for part in line.split("|")]
-        if line.startswith("-") and len(line) < _LONGEST:
+def _is_csv(source: Source) -> bool:
+    return any(map(_ABOVE.match, source.head_lines))
+
+
+def _dstat(source: Source) -> Iterator[dict[str, str]]:
+    """The rows of dstat's screen, whose numbers have binary prefixes, or of its CSV."""
+    groups, names = list[str](), list[list[str]]()
+    count, every_s, year, is_first, is_csv = 0, 1.0, "", True, _is_csv(source)
+    for number, line in source.lines():
+        body = line.strip()
+        cells = layout.split(body, ",") if is_csv else line.split("|")
+        parts = [[cell] if is_csv else cell.split() for cell in cells]
+        if (above := _ABOVE.match(body)) is not None:
+            year = above["year"] or year
+            if above["every"]:
+                every_s = float(above["every"])
+                source.note(f"interval of {every_s:g} s: from the command line in it")
+            groups, names, is_first = [], [], True
+            if body.lower().startswith('"pcp'):
+                source.remark("pcp-dstat's dsk columns are taken as bytes/s", ("unit",))
+        elif line.startswith("-") and len(line) < _LONGEST:
             groups = [match[1] for word in line.split() if (match := _GROUP.match(word))]
-        elif "writ" in line:
-            names = parts
+        elif is_csv and body.startswith('"') and (names or not groups):
+            groups, names = [], []
+            for cell in cells:
+                groups.append(cell or "".join(groups[-1:]))
+        elif body.startswith('"') if is_csv else "writ" in line:
+            names = [[head.rpartition(":")[2] for head in heads] for heads in parts]
+            disks = {group for group in groups if group.startswith(("dsk", "disk"))}
+            if disks and disks <= _TOTALS:
+                text = "all drives of the machine together: one may hide another"
+                source.remark(text, ("identity",))
         elif len(parts) == len(names) == len(groups):
-            count += 1
-            row = {"time [s]": str(count)}
-            for group, heads, words in zip(groups, names, parts, strict=True):
-                if heads == ["time"]:
-                    row = {"time": " ".join(words)} | row
-                if len(heads) == len(words):
-                    named = {
-                        f"{group}/{head}": word for head, word in zip(heads, words, strict=True)
-                    }
-                    row |= {name: _plain(word) for name, word in named.items()}
-            yield row
+            if is_first:
+                source.note("the first report is the average since boot: left out")
+            else:
+                count += 1
+                yield _dstat_row(zip(groups, names, parts, strict=True), count * every_s, year)
+            is_first = False
+        elif names and body and is_csv:
+            source.skip(number)
+
+
+def _dstat_row(
+    parts: Iterable[tuple[str, list[str], list[str]]], at_s: float, year: str
+) -> dict[str, str]:
+    row, times, idle = dict[str, str](), {plain.COUNTED: f"{at_s:g}"}, list[float]()
+    for group, heads, words in parts:
+        kind, _, device = group.partition("/")
+        if kind in ("dsk", "disk", "io"):
+            group = f"{kind.replace('disk', 'dsk')}/{device or 'total'}"
+        if heads[-1:] and heads[-1] in ("time", "date/time", "epoch"):
+            stamp = " ".join(words).strip('"')
+            for date, in_full in _DATES if year else ():
+                stamp = date.sub(in_full.format(year), stamp)
+            times |= {heads[-1]: stamp}
+        elif group.startswith("total"):
+            named = dict(zip(heads, words, strict=False))
+            idle += [number_of(named[head]) for head in ("idl", "wai") if head in named]
+        elif len(heads) == len(words):
+            own = (f"{group}/{'%' * (head == 'util')}{head}" for head in heads)
+            row |= dict(zip(own, map(_plain, words), strict=True))
+    time = next(head for head in ("epoch", "time", "date/time", plain.COUNTED) if head in times)
+    busy = {"CPU usage [%]": f"{100 - sum(idle):g}"} if idle else {}
+    return {time.replace("epoch", "time"): times[time]} | busy | row
 
 
 def _plain(word: str) -> str:
     value = size_of(word.rstrip("B").rstrip("kMGT"), word.rstrip("B")[-1:].strip("0123456789"))
-    return word if value is None else f"{value:g}"
+    return word if value is None else repr(value)
 
 
-def _is_screen(source: Source) -> bool:
+def _is_dstat(source: Source) -> bool:
     lines = source.head_lines[:20]
-    return any(
+    return _is_csv(source) or any(
         a.startswith("-") and " -dsk/" in f" {a}" and "writ" in b for a, b in pairwise(lines)
     )
 
@@ -516,13 +569,15 @@ def _text(source: Source) -> Iterator[dict[str, str]] | None:
     if source.first_character in ("{", "[", "<"):
         return None
     if _are_counters(source):
-        return _counters(source)
-    if _is_screen(source):
-        return _screen(source)
+        return _rows_of(_counters(source))
     table = layout.layout_of(source)
     if table is not None and any(map(column_of, table.header)):
         return None
     return _text_rows(source) if _keys(source) else None
+
+
+def _read_dstat(source: Source, options: Options) -> list[Log]:
+    return plain.read_rows(source, options, _dstat(source))
 
 
 def _read_text(source: Source, options: Options) -> list[Log]:
@@ -530,10 +585,11 @@ def _read_text(source: Source, options: Options) -> list[Log]:
 
 
 def _read_blocks(source: Source, options: Options) -> list[Log]:
-    return plain.read_rows(source, options, _blocks(source))
+    return plain.read_rows(source, options, _rows_of(_fields(source)))
 
 
 JSON = Format("json-rows", "a table of JSON objects, or series in JSON", _is_json, _read_json, 190)
 TEXT = Format("named-rows", "lines of names and values", _text, _read_text, 190)
+DSTAT = Format("dstat", "dstat", _is_dstat, _read_dstat, 150)
 BLOCKS = Format("blocks", "blocks of names and values", _are_blocks, _read_blocks, 192)
 LIST = Format("list", "a list of names and values", _is_list, _refuse_list, 195, is_read=False)

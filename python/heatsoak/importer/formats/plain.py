@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, islice
 from typing import Any
 
@@ -27,6 +28,8 @@ _MAX_INTERVAL_S = 6 * 3600.0
 _DSTAT_COLUMN = "writ"
 #: Rows given as values by name: so many tell which columns there are.
 _FIRST_ROWS, _MAX_COLUMNS = 50, 2000
+#: The column of times of rows that have none, as they are counted.
+COUNTED = "time [s]"
 #: Less than a counter of bytes or KiB grows at work.
 _LEAST_GROWTH = 1e3
 #: With fewer rows a column's texts may count them or not.
@@ -55,19 +58,22 @@ def _has_rows(source: Source, layout: Layout) -> bool:
     return 2 * len(alike) >= len(below) and (are_values or has_names)
 
 
-def _read(source: Source, options: Options) -> list[Log]:
+def _read(source: Source, options: Options, format_name: str = "plain") -> list[Log]:
     layout = layout_of(source)
     if layout is None:
         raise source.error("holds no table of rows and columns")
-    if not options.mapping and (readings := long_rows(source, layout)) is not None:
+    is_crowded = format_name == AIDA64.name
+    if not (is_crowded or options.mapping) and (readings := long_rows(source, layout)) is not None:
         return read_rows(source, options, widened(source, readings))
-    return read_table(source, layout, options, "plain")
+    return read_table(source, layout, options, format_name, is_crowded=is_crowded)
 
 
 def read_rows(source: Source, options: Options, rows: Iterator[dict[str, Any]]) -> list[Log]:
     """Return the runs of a table whose rows are values by the names of their columns."""
     first = list(islice(rows, _FIRST_ROWS))
     columns = list(dict.fromkeys(key for row in first for key in row))[:_MAX_COLUMNS]
+    if "interval_s" in options.mapping:
+        columns = [name for name in columns if name != COUNTED]
     text = io.StringIO()
     table = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
     table.writeheader()
@@ -529,10 +535,10 @@ def _merged(rows: runs.Rows) -> runs.Rows:
 # --- AIDA64: lines about the machine, names, a row of units, rows --------------------------------
 
 
-def _recognises_aida64(source: Source) -> bool:
-    layout = None if _is_html(source) else layout_of(source)
+def _is_aida64(source: Source) -> bool:
+    layout = layout_of(source)
     if layout is None:
-        return _is_html(source)
+        return False
     roles = [found.quantity if (found := meaning(name)) else "" for name in layout.header[:3]]
     is_named = any("AIDA64" in line[:200] for line in source.head_lines[: layout.line - 1][:20])
     return roles == ["date", "time", "uptime"] or (
@@ -540,17 +546,7 @@ def _recognises_aida64(source: Source) -> bool:
     )
 
 
-def _is_html(source: Source) -> bool:
-    head = "\n".join(source.head_lines[:100]).lstrip().lower()
-    return head.startswith(("<html", "<!doctype html")) and "aida64" in head
-
-
-def _read_aida64(source: Source, options: Options) -> list[Log]:
-    layout = None if _is_html(source) else layout_of(source)
-    if layout is None:
-        raise source.error("is AIDA64's log as HTML: let it log to a CSV file")
-    return read_table(source, layout, options, "aida64", is_crowded=True)
-
-
 FORMAT = Format("plain", "a delimited table (CSV)", _recognises, _read, priority=200)
-AIDA64 = Format("aida64", "AIDA64's sensor log", _recognises_aida64, _read_aida64, priority=170)
+AIDA64 = Format(
+    "aida64", "AIDA64's sensor log", _is_aida64, partial(_read, format_name="aida64"), 170
+)

@@ -358,8 +358,15 @@ def is_of_results(layout: Layout) -> bool:
 # --- rules: what other columns, or values, tell of a column --------------------------------------
 
 
-def _of_whole_disks(_: _Sheet, columns: list[TableColumn]) -> list[TableColumn]:
-    """Beside numbered disks, a letter is a part of one."""
+_ESXTOP, _DEVICE, _ADAPTER = (f"Physical Disk {kind}" for kind in ("", "SCSI Device(", "Adapter("))
+
+
+def _of_whole_disks(sheet: _Sheet, columns: list[TableColumn]) -> list[TableColumn]:
+    """Beside numbered disks, a letter is a part of one; esxtop's adapters are sums of devices."""
+    if any(_ESXTOP in c.header for c in columns):
+        sheet.source.remark("esxtop's megabytes are taken as 2^20 bytes", ("unit",))
+    if any(_DEVICE in c.header for c in columns):
+        columns = [c for c in columns if _ADAPTER not in c.header]
     if any(headers.DISK_INSTANCE.match(c.owner) and c.owner[0].isdigit() for c in columns):
         return [c for c in columns if not headers.VOLUME.match(c.owner)]
     return columns
@@ -555,17 +562,9 @@ def _doubt_half(sheet: _Sheet, columns: list[TableColumn]) -> list[TableColumn]:
 
 #: In the order in which they are applied.
 _RULES: tuple[Callable[[_Sheet, list[TableColumn]], list[TableColumn]], ...] = (
-    _of_whole_disks,
-    _in_units_of_tools,
-    _in_bytes_or_ios,
-    _totals_alone,
-    _clocked,
-    _without_doubles,
-    _electric,
-    _counting,
-    _bare_temperatures,
-    _doubt_half,
-)
+    _of_whole_disks, _in_units_of_tools, _in_bytes_or_ios, _totals_alone, _clocked,
+    _without_doubles, _electric, _counting, _bare_temperatures, _doubt_half,
+)  # fmt: skip
 
 
 # --- what a user's mapping (``--map``) means -----------------------------------------------------

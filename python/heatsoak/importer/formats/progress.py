@@ -2,6 +2,7 @@
 
 import re
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,6 +13,7 @@ from heatsoak.importer.formats.results import frame, numbered
 from heatsoak.importer.numbers import multiple, scaled
 from heatsoak.importer.reports import stated_interval
 from heatsoak.importer.source import Source
+from heatsoak.importer.timestamps import span_s
 from heatsoak.protocol import Observed
 from heatsoak.words import amount_text
 
@@ -20,7 +22,7 @@ _PARTS = re.compile(r"\[([^\]]{1,400})\]")
 #: fio's letters for jobs that read, write, or do both.
 _READS, _WRITES = frozenset("RrMm"), frozenset("WwMm")
 _RATE = re.compile(r"([rwt]=)?\s*([\d.]{1,20})\s*([kKMGT]?)(i?)(B?)")
-_ETA = re.compile(r"eta (?:(\d{1,9})d:)?(?:(\d\d)h:)?(\d\d)m:(\d\d)s")
+_ETA = re.compile(r"eta ((?:\d{1,4}d:)?(?:\d\dh:)?\d\dm:\d\ds)")
 
 _DD = re.compile(
     r"\s*(\d{1,25}) \w+ (?:\([^)]{1,60}\) )?\w+(?:,| in)? ([\d.,]{1,20}) ?s(?:ecs?)?\b.*"
@@ -58,8 +60,7 @@ def _read_fio(source: Source, options: log.Options) -> list[log.Log]:
                 steps.append(Observed(name=name, **does))
             rows.append({**row, "step": steps[-1].name})
             eta = _ETA.search(line, match.start())
-            d, h, m, s = (int(word or 0) for word in eta.groups()) if eta else (0, 0, 0, 0)
-            etas.append(((d * 24 + h) * 60 + m) * 60.0 + s if eta else np.nan)
+            etas.append((span_s(eta[1]) or 0.0) if eta else np.nan)
     if not rows:
         raise source.error("holds no line of fio's progress with a rate in it")
     interval_s = stated_interval(source, options)
@@ -79,15 +80,9 @@ def _read_fio(source: Source, options: log.Options) -> list[log.Log]:
             )
         remarks.append(log.Remark(text, doubt=not is_even))
     times = ({"t_s": at * interval_s, "interval_s": interval_s} for at in range(1, len(rows) + 1))
-    return [
-        log.Log(
-            format="fio-progress",
-            source=source.name,
-            samples=frame([row | when for row, when in zip(rows, times, strict=True)]),
-            steps=tuple(steps),
-            remarks=tuple(remarks),
-        )
-    ]
+    samples = frame([row | when for row, when in zip(rows, times, strict=True)])
+    more: dict[str, Any] = {"steps": tuple(steps), "remarks": tuple(remarks)}
+    return [log.Log("fio-progress", source.name, samples, **more)]
 
 
 def _fio_row(parts: list[str]) -> dict[str, float]:
@@ -169,13 +164,9 @@ def _are_results(t_s: frames.Array, moved_mb: frames.Array) -> bool:
 
 
 def _copy_log(source: Source, samples: pl.DataFrame, text: str) -> log.Log:
-    return log.Log(
-        format="copy-progress",
-        source=source.name,
-        samples=samples,
-        steps=(Observed(name="copy"),),
-        remarks=(log.Remark(text, doubt=True),),
-    )
+    steps = (Observed(name="copy"),)
+    copied = log.Log("copy-progress", source.name, samples, steps=steps)
+    return copied.with_remarks(log.Remark(text, doubt=True))
 
 
 def _is_copy(source: Source) -> bool:
@@ -185,14 +176,10 @@ def _is_copy(source: Source) -> bool:
     return found > 0 and found >= 0.3 * len(lines)
 
 
-FIO = Format(
-    "fio-progress",
-    "fio's progress",
-    lambda source: (
-        b'"fio version"' not in source.head  # its JSON tells more
-        and any(_FIO.search(line) for line in source.head_lines)
-    ),
-    _read_fio,
-    priority=65,
-)
+def _is_fio(source: Source) -> bool:
+    # its JSON tells more
+    return b'"fio version"' not in source.head and any(map(_FIO.search, source.head_lines))
+
+
+FIO = Format("fio-progress", "fio's progress", _is_fio, _read_fio, priority=65)
 COPY = Format("copy-progress", "the progress of dd and pv", _is_copy, _read_copy, priority=170)

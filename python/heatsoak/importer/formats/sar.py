@@ -6,6 +6,8 @@ the processors (`-u`), and temperatures (`-m TEMP`).
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +17,7 @@ from heatsoak.importer import numbers, reports, timestamps
 from heatsoak.importer.formats import Format
 from heatsoak.importer.log import Log, Options
 from heatsoak.importer.source import Source
-from heatsoak.importer.tables import SYSSTAT, ReportColumn, columns_of, json_values, values_of
+from heatsoak.importer.tables import SYSSTAT, columns_of
 
 #: The first two bytes of a binary file.
 _MAGIC = (b"\x96\xd5", b"\xd5\x96")
@@ -31,16 +33,18 @@ _TIME = re.compile(
 )
 _AFTERNOON = ("PM", "下午", "午後", "오후")
 _UNNAMED = re.compile(r"[^a-z0-9]+")
-#: JSON's names, where they are not the headers of the text; then jc's, and where a device's stands.
+#: JSON's names, where they are not the headers of the text: sysstat's, then jc's.
 _JSON_NAMES = {"rkB": "rkB/s", "wkB": "wkB/s", "rd_sec": "rd_sec/s", "wr_sec": "wr_sec/s",
-               "util-percent": "%util", "util": "%util", "bread": "bread/s",
-               "bwrtn": "bwrtn/s"}  # fmt: skip
+               "util-percent": "%util", "util": "%util", "bread": "bread/s", "bwrtn": "bwrtn/s",
+               "disk_device": "DEV", "disk-device": "DEV", "device": "DEV", "cpu": "CPU",
+               "number": "TEMP"}  # fmt: skip
 _JSON_NAMES |= {
     re.sub(r"\W", "_", n.lower().replace("%", "percent_")): n
     for n in SYSSTAT
     if "_" in n or "/" in n or "%" in n
 }
-_JSON_DEVICES = ("disk_device", "disk-device", "device")
+_SHARES = ("%idle", "%iowait", "%steal")
+_JSON_NAMES |= {f"{percent}{n[1:]}": n for percent in ("", "percent_") for n in _SHARES}
 
 
 def _kind(source: Source) -> Literal["binary", "text", "csv", "pairs", "json"] | None:
@@ -51,11 +55,11 @@ def _kind(source: Source) -> Literal["binary", "text", "csv", "pairs", "json"] |
             return "csv"
         if '"disk-device"' in line or '"file-date"' in line:
             return "json"
-        if "\t" in line and _pair_of(line.split("\t")) is not None:
+        if "\t" in line and _is_pair(line.rstrip().split("\t")):
             return "pairs"
         if ("tps" in line or "%idle" in line) and "/s" not in line[:6]:
             match = _TIME.match(line)
-            if match is not None and _table_of(match.group(6).split()) is not None:
+            if match is not None and table_of(tuple(match.group(6).split())) is not None:
                 return "text"
     return None
 
@@ -88,35 +92,31 @@ FORMAT = Format("sar", "sar", _kind, _read, priority=120)
 
 #: Headers of what stands in a row's first column, or in its last; a table of others is not read.
 _ITEMS = ("DEV", "CPU", "TEMP")
-_IDLE = ("%idle", "%iowait")
 #: What a temperature's table has.
 _WARMTH = ("degC", "DEVICE")
 
 
-def _table_of(words: Sequence[str]) -> reports.ReportTable | None:
+@lru_cache(maxsize=256)
+def table_of(words: tuple[str, ...]) -> reports.ReportTable | None:
     """Return the table whose header these words are; None for what is not a header."""
     are_words = [word[:1].isalpha() or word[:1] == "%" for word in words]
     if not any(are_words):
         return None
     item = next((words[at] for at in (0, -1) if words[at] in _ITEMS), None)
     if item == "CPU" and "%idle" in words:
-        return reports.table_of(words, {}, _IDLE, item)
+        return reports.table_of(words, {}, _SHARES[:2], item)
     if item == "TEMP" and set(words) >= set(_WARMTH):
         return reports.table_of(words, {}, (), item)
     if item == "DEV" and (columns := columns_of(words)):
         return reports.ReportTable(words, columns, words.index(item))
-    if item is None and "rtps" in words:
-        return reports.ReportTable(words, _io_columns(words))
+    if item is None and not {"rtps", "wtps"}.isdisjoint(words):
+        # of `-b`, whose sum of all transfers counts discards, too
+        return reports.ReportTable(words, [one for one in columns_of(words) if one[1] != "iops"])
     return reports.ReportTable(words) if item is not None or all(are_words) else None
 
 
 def _is_read(table: reports.ReportTable) -> bool:
     return bool(table.columns) or table.device_at is not None
-
-
-def _io_columns(headers: Sequence[str]) -> list[ReportColumn]:
-    """Those of `-b`, whose sum of all transfers counts discards, too."""
-    return [column for column in columns_of(headers) if column[1] != "iops"]
 
 
 def _take(
@@ -130,14 +130,14 @@ def _take(
     item = _ALL if table.device_at is None else words[table.device_at]
     if not _is_read(table) or (table.cpu and item not in ("all", "-1")):
         return True
+    if reader.by_time:
+        reader.at(stamp, length_s)
     if not table.columns and not table.cpu:
         degrees, device = (words[table.headers.index(name)] for name in _WARMTH)
-        reader.at(stamp, length_s)
-        _take_degrees(reader, item, device, numbers.scaled(degrees))
+        _take_degrees(reader, item[:20], device[:100], numbers.scaled(degrees))
         return True
-    if values_of(table.columns, words) is None:
-        return False
-    reader.at(stamp, length_s)
+    if table.headers[-1] not in reader.devices.headers:
+        reader.devices.headers.update(dict.fromkeys(table.headers))
     return reader.take(table, words)
 
 
@@ -182,11 +182,9 @@ def _take_text(source: Source, reader: reports.ReportReader) -> bool:
         if not words or _RESTART.match(rest) or words[0] == "COM":
             continue
         if words[-1][0] not in "0123456789-+.n" or words[0] in _ITEMS:
-            found = _table_of(words)
+            found = table_of(tuple(words))
             if found is not None:
                 table, section = found, tuple(words)
-                if found.columns:
-                    reader.header(found.headers)
                 continue
         if table is None or len(words) != len(table.headers):
             if table is not None and table.columns:
@@ -221,120 +219,83 @@ def _days_between(first: str, date: str, otherwise: float) -> float:
 
 
 def _take_csv(source: Source, reader: reports.ReportReader) -> bool:
-    tables: list[tuple[reports.ReportTable, bool]] = []
+    tables: list[reports.ReportTable] = []
+    layout = re.compile("")
     for number, line in source.lines():
+        words = line.lstrip("# ").strip().split(";")
         if line.startswith("#"):
-            names = line.lstrip("# ").strip().split(";")
-            if len(names) > 3 and names[2].strip() == "timestamp":
-                tables = _csv_tables(names[3:])
-                for table, _ in tables:
-                    if table.columns:
-                        reader.header(table.headers)
-            continue
-        words = line.strip().split(";")
-        if len(words) < 4:
+            if len(words) > 3 and words[2].strip() == "timestamp":
+                tables, layout = _csv_tables(words[3:])
+        elif len(words) < 4:
             if line.strip():
                 source.skip(number)
         elif _RESTART.match(words[3]):
             reader.restarts[timestamps.plain_stamp(words[2])] = None
-        elif not words[3].startswith("COM") and any(_is_read(table) for table, _ in tables):
+        elif not words[3].startswith("COM") and any(map(_is_read, tables)):
             length_s, stamp = numbers.scaled(words[1]), timestamps.plain_stamp(words[2])
-            if not _take_groups(reader, tables, words[3:], stamp, length_s):
+            kinds = "".join("nt"[not numbers.is_number(word)] for word in words[3:])
+            found = layout.fullmatch(kinds)
+            spans = [found.span(n) for n in range(1, len(tables) + 1)] if found else []
+            parts = [
+                (table, words[3 + at : 3 + at + len(table.headers)])
+                for table, span in zip(tables, spans, strict=False)
+                for at in range(*span, len(table.headers))
+            ]
+            if not parts or not all(_take(reader, *part, stamp, length_s) for part in parts):
                 source.skip(number)
     return False
 
 
-def _csv_tables(names: Sequence[str]) -> list[tuple[reports.ReportTable, bool]]:
-    """Return the tables side by side in a header, and whether each is repeated (``[...]``)."""
-    tables: list[tuple[reports.ReportTable, bool]] = []
-    group: list[str] = []
+def _csv_tables(names: Sequence[str]) -> tuple[list[reports.ReportTable], re.Pattern[str]]:
+    """Return the tables side by side in a header, and how a row of them is laid out.
 
-    def end(repeats: bool) -> None:
-        if group:
-            tables.append((_table_of(group) or reports.ReportTable(group), repeats))
-
+    It is a pattern with a group for each, of n for each number and t for each text; a table may be
+    repeated (``[...]``).
+    """
+    groups: list[list[str]] = [[]]
     for name in names:
-        if name.isupper() and name != "DEVICE":
-            end(False)
-            group = []
-        group = [*group, name.removesuffix("[...]")]
-        if name.endswith("[...]"):
-            end(True)
-            group = []
-    end(False)
-    return tables
+        is_first = name.isupper() and name != "DEVICE"
+        if groups[-1] and (is_first or groups[-1][-1].endswith("[...]")):
+            groups.append([])
+        groups[-1].append(name)
+    tables, layout = [], ""
+    for group in groups:
+        heads = tuple(name.removesuffix("[...]") for name in group)
+        table = table_of(heads) or reports.ReportTable(heads)
+        is_known, item = table.columns or table.cpu, "t" if table.columns else "[nt]"
+        kinds = "".join(
+            "n" if is_known and at != table.device_at else item for at in range(len(heads))
+        )
+        tables.append(table)
+        layout += f"((?:{kinds}){'+' * group[-1].endswith('[...]')})"
+    return tables, re.compile(layout)
 
 
-def _take_groups(
-    reader: reports.ReportReader,
-    tables: Sequence[tuple[reports.ReportTable, bool]],
-    words: Sequence[str],
-    stamp: str,
-    length_s: float,
-) -> bool:
-    """Take a row's tables, one that repeats as often as it fits; False where they are not all."""
-    at = 0
-    for table, repeats in tables:
-        before, width = at, len(table.headers)
-        while at + width <= len(words) and (at == before or repeats):
-            part = words[at : at + width]
-            if at > before and table is not tables[-1][0] and not _fits(table, part):
-                break
-            if not _take(reader, table, part, stamp, length_s):
-                return False
-            at += width
-        if at == before:
-            return False
-    return at == len(words)
-
-
-def _fits(table: reports.ReportTable, words: Sequence[str]) -> bool:
-    """Whether a repeated table continues here: numbers where it has numbers, a name of its kind."""
-    item = "" if table.device_at is None else words[table.device_at]
-    if table.cpu and not item.lstrip("-").isdecimal():
-        return False
-    return all(
-        numbers.is_number(word) for at, word in enumerate(words) if at != table.device_at
-    ) and (not table.columns or table.device_at is None or not numbers.is_number(item))
-
-
-def _pair_of(words: Sequence[str]) -> tuple[str, str] | None:
-    """Return the time and the header of a line of ``sadf -p``."""
-    if len(words) != 6 or not words[1].lstrip("-").isdecimal():
-        return None
-    header = words[4]
-    return (words[2], header) if header in SYSSTAT or header in _IDLE else None
+def _is_pair(words: Sequence[str]) -> bool:
+    """Whether a line of ``sadf -p`` has a value that is read."""
+    is_one = len(words) == 6 and words[1].lstrip("-").isdecimal()
+    return is_one and (words[4] in SYSSTAT or words[4] in _SHARES)
 
 
 def _take_pairs(source: Source, reader: reports.ReportReader) -> bool:
-    """Take `sadf -p`: a value a line."""
-    idle: dict[str, float] = {}
-    for number, line in source.lines():
-        words = line.rstrip().split("\t")
+    """Take `sadf -p`: a value a line, those of a row behind each other."""
+    row: dict[str, str] = {}
+    of = ["", "", ""]  # the interval, the time, and whose
+    for number, line in chain(source.lines(), [(0, "\t" * 5)]):
+        words = line.rstrip("\r\n").split("\t")
+        if words[1:4] != of and row:
+            kind = "CPU" if "%idle" in row else "DEV"
+            head, item = ((), ()) if of[2] == "-" else ((kind,), (of[2],))
+            if (table := table_of((*head, *row))) is not None:
+                _take(reader, table, (*item, *row.values()), of[1], numbers.scaled(of[0]))
+            row = {}
+        of = words[1:4]
         if len(words) > 3 and _RESTART.match(words[3]):
             reader.restarts[words[2]] = None
-            continue
-        pair = _pair_of(words)
-        if pair is None:
-            if len(words) < 4 and line.strip():
-                source.skip(number)
-            continue
-        stamp, header = pair
-        item = words[3]
-        columns = _io_columns([header]) if item == "-" else columns_of([header])
-        values = values_of(columns or [(0, "idle", 1.0)], words[5:])
-        if values is None:
+        elif _is_pair(words) and numbers.is_number(words[5]):
+            row[words[4]] = words[5]
+        elif line.strip() and (len(words) < 4 or _is_pair(words)):
             source.skip(number)
-            continue
-        reader.at(stamp, numbers.scaled(words[1]))
-        if columns:
-            reader.header([header])
-            reader.row(_ALL if item == "-" else item, values)
-        elif item == "all":
-            idle[stamp] = idle.get(stamp, 0.0) + values[0][1]
-    for stamp, value in idle.items():
-        reader.at(stamp)
-        reader.cpu(100.0 - value)
     return False
 
 
@@ -369,7 +330,7 @@ def json_parts(source: Source) -> Iterator[tuple[str, Any]]:
             except ValueError:
                 source.skip(number)
                 continue
-            yield key.strip('"'), value
+            yield from _members(key.strip('"'), value)
 
 
 def _members(key: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -397,7 +358,7 @@ def take_json(source: Source, reader: reports.ReportReader) -> bool:
             if stamp and not reader.by_time:
                 reader.stamp(stamp)
         elif key == "disk" and not reader.by_time:
-            reader.header(("disk",))
+            reader.header(reports.ReportTable(("disk",)))
         elif before == "statistics" and value == "":
             reader.call.skipped_boot = True  # with -y a blank line stands for the first report
         before = key
@@ -411,46 +372,26 @@ def take_json(source: Source, reader: reports.ReportReader) -> bool:
 def _take_object(
     reader: reports.ReportReader, key: str, value: dict[str, Any], stamp: str, length_s: float
 ) -> None:
-    """Take a device's values, or what the host's are."""
-    given, device = value, next((value[name] for name in _JSON_DEVICES if name in value), None)
-    if key == "io":  # of all devices together
-        parts = (numbers.at(value, part) for part in ("io-reads", "io-writes"))
-        given = {n: v for part in parts if isinstance(part, dict) for n, v in part.items()}
-        device = _ALL
-    idle, *others = (
-        numbers.number_of(value.get(name, value.get(f"percent_{name}")))
-        for name in ("idle", "iowait", "steal")
-    )
-    is_cpu = key == "avg-cpu" or value.get("type") == "cpu" or value.get("cpu") in ("all", "-1")
-    degrees, item = numbers.number_of(value.get("degC")), value.get("number")
-    is_device = isinstance(device, str) and (device or key == "io") and degrees != degrees
-    is_warmth = degrees == degrees and isinstance(item, (int, str))
-    if reader.by_time and (is_device or is_warmth or (is_cpu and idle == idle)):
-        reader.at(stamp, length_s)
-    elif value.get("type") == "cpu":
+    """Take a row of a device, of the processors, or of a sensor."""
+    names = _JSON_NAMES | ({"device": "DEVICE"} if "degC" in value else {})
+    if value.get("type") == "cpu" and not reader.by_time:
         reader.begin_report()
-    if is_device:
-        _take_values(reader, str(device), given)
-    elif is_cpu and idle == idle:
-        reader.cpu(100.0 - idle - np.nansum(others), stolen_pct=others[1])
-    elif is_warmth and reader.by_time:
-        _take_degrees(reader, str(item)[:20], str(device)[:100], degrees)
-
-
-def _take_values(reader: reports.ReportReader, device: str, given: dict[str, Any]) -> None:
+    if key == "avg-cpu" or value.get("type") == "cpu":
+        value = {"cpu": "all"} | value
     # newer versions have sectors besides kB
-    keys = dict.fromkeys(key for key in ("rkB", "wkB", *given) if key in given)
-    values = {_JSON_NAMES.get(key, key): given[key] for key in keys}
-    found = json_values(values)
-    if not found and reader.by_time:
-        return
-    if reader.by_time:
-        reader.header(list(values))
-    else:
-        reader.devices.headers.update(dict.fromkeys(name for name in values if "/s" in name))
-    reader.row(device, found)
-    for name in filter(reports.TOTALS.fullmatch, values):
-        reader.length(numbers.number_of(values[name]), numbers.number_of(values.get(f"{name}/s")))
+    keys = dict.fromkeys(key for key in (*_JSON_NAMES, *value) if key in value)
+    row = {names.get(key, key): _word(value[key]) for key in keys}
+    row = {head: row[head] for head in (*_ITEMS, *row) if row.get(head)}
+    table = table_of(tuple(row)) if row else None
+    if table is not None:
+        _take(reader, table, list(row.values()), stamp, length_s)
+
+
+def _word(value: Any) -> str:
+    """A text, or a number as one."""
+    if isinstance(value, str):
+        return value
+    return "" if isinstance(value, dict | list) else repr(numbers.number_of(value))
 
 
 def _json_time(value: Any) -> tuple[str, float]:

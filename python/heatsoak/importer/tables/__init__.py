@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Literal, get_args
 
-from heatsoak.importer.numbers import is_number, number_of, scaled
+from heatsoak.importer.numbers import is_number, scaled
 from heatsoak.recording import Touched
 
 #: What a column is for where it holds no measurement.
@@ -280,36 +280,16 @@ SYSSTAT: dict[str, tuple[str, float]] = {
        for _, name, verb in _SYSSTAT_WAYS for unit, scale in _SYSSTAT_UNITS.items()},
     **{f"{unit}_w+d/s": ("write_bw_mb_s", scale) for unit, scale in _SYSSTAT_UNITS.items()},
     **{f"{unit}/s": ("bw_mb_s", scale) for unit, scale in _SYSSTAT_UNITS.items()},
-    "rd_sec/s": ("read_bw_mb_s", SECTOR),
-    "wr_sec/s": ("write_bw_mb_s", SECTOR),
-    "bread/s": ("read_bw_mb_s", SECTOR),
-    "bwrtn/s": ("write_bw_mb_s", SECTOR),
-    "r/s": ("read_iops", 1.0),
-    "w/s": ("write_iops", 1.0),
-    "rtps": ("read_iops", 1.0),
-    "wtps": ("write_iops", 1.0),
-    "tps": ("iops", 1.0),
-    "d/s": ("discard_iops", 1.0),
     **{f"d{unit}/s": ("discard_bw_mb_s", scale) for unit, scale in _SYSSTAT_UNITS.items()},
-    "r_await": ("read_lat_us", 1e3),
-    "w_await": ("write_lat_us", 1e3),
-    "await": ("lat_us", 1e3),
-    "avgqu-sz": ("queue", 1.0),
-    "avgqu-s": ("queue", 1.0),
-    "aqu-sz": ("queue", 1.0),
-    "%util": ("busy_pct", 1.0),
-    "kr/s": ("read_bw_mb_s", KIB),
-    "kw/s": ("write_bw_mb_s", KIB),
-    "Mr/s": ("read_bw_mb_s", MIB),
-    "Mw/s": ("write_bw_mb_s", MIB),
-    "ms/r": ("read_lat_us", 1e3),
-    "ms/w": ("write_lat_us", 1e3),
-    "ms/t": ("lat_us", 1e3),
-    "svc_t": ("lat_us", 1e3),
-    "asvc_t": ("lat_us", 1e3),
-    "qlen": ("queue", 1.0),
-    "actv": ("queue", 1.0),
-    "%b": ("busy_pct", 1.0),
+    **{header: (name, scale) for name, scale, headers in (
+        ("read_bw_mb_s", SECTOR, "rd_sec/s bread/s"), ("write_bw_mb_s", SECTOR, "wr_sec/s bwrtn/s"),
+        ("read_bw_mb_s", KIB, "kr/s"), ("write_bw_mb_s", KIB, "kw/s"), ("iops", 1.0, "tps"),
+        ("read_bw_mb_s", MIB, "Mr/s"), ("write_bw_mb_s", MIB, "Mw/s"), ("discard_iops", 1.0, "d/s"),
+        ("read_iops", 1.0, "r/s rtps"), ("write_iops", 1.0, "w/s wtps"),
+        ("read_lat_us", 1e3, "r_await ms/r"), ("write_lat_us", 1e3, "w_await ms/w"),
+        ("lat_us", 1e3, "await ms/t svc_t asvc_t"), ("busy_pct", 1.0, "%util %b"),
+        ("queue", 1.0, "avgqu-sz avgqu-s aqu-sz qlen actv"),
+    ) for header in headers.split()},
 }  # fmt: skip
 #: Headers in multiples of 1024 bytes.
 _KIB_HEADERS = {name for name, (_, scale) in SYSSTAT.items() if scale in (KIB, MIB, GIB)}
@@ -343,12 +323,6 @@ def values_of(
             return None
         values.append((name, value))
     return values
-
-
-def json_values(numbers: dict[str, Any]) -> list[tuple[str, float]]:
-    """Return quantities and values of a JSON object whose keys are headers."""
-    words = list(numbers.values())
-    return [(name, number_of(words[at]) * scale) for at, name, scale in columns_of(numbers)]
 
 
 def unit_remark(headers: Iterable[str]) -> str:

@@ -184,28 +184,20 @@ class Words(Sequence[str]):
 
     def append(self, word: str) -> None:
         """Add a text."""
-        self._last.append(word)
-        if len(self._last) == self._BLOCK:
-            self._blocks.append("\n".join(self._last).encode("utf-8", "replace"))
-            self._last = []
+        self.extend((word,))
+
+    def extend(self, words: Sequence[str]) -> None:
+        """Add many texts."""
+        self._last += words
+        while len(self._last) >= self._BLOCK:
+            self._blocks.append("\n".join(self._last[: self._BLOCK]).encode("utf-8", "replace"))
+            del self._last[: self._BLOCK]
 
     def replace_last(self, word: str) -> None:
         """Put another text in place of the last one."""
         if not self._last:
             self._last = self._blocks.pop().decode().split("\n")
         self._last[-1] = word
-        if len(self._last) == self._BLOCK:
-            self.append(self._last.pop())
-
-    def extend(self, words: Sequence[str]) -> None:
-        """Add many texts."""
-        begin = 0
-        while begin < len(words):
-            end = begin + self._BLOCK - len(self._last) - 1
-            self._last += words[begin:end]
-            if end < len(words):
-                self.append(words[end])
-            begin = end + 1
 
     def __len__(self) -> int:
         return len(self._blocks) * self._BLOCK + len(self._last)

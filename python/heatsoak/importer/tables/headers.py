@@ -467,19 +467,10 @@ def _bare(words: _Words) -> TableColumn | None:
 
 #: In the order in which they are asked; the first that knows the words decides.
 _RULES: tuple[Callable[[_Words], TableColumn | None], ...] = (
-    _role,
-    _throttle,
-    _temperature,
-    _host,
-    _idle_share,
+    _role, _throttle, _temperature, _host, _idle_share,
     partial(_queue, stems="in_flight"),  # I/Os that are not done yet are no rate
-    _rate,
-    _latency,
-    _queue,
-    _busy_share,
-    _power,
-    _bare,
-)
+    _rate, _latency, _queue, _busy_share, _power, _bare,
+)  # fmt: skip
 
 
 # --- counters, and a meter's voltage and current -------------------------------------------------

@@ -230,17 +230,8 @@ def _with_header(rows: list[_Row], start: int, stop: int, delimiter: str | None)
     row, header = above.pop()
     over = above[-1][1] if above and len(above[-1][1]) == len(header) else ()
     of_words = _of_words(row, own) if delimiter is None and len(header) != width else None
-    return Layout(
-        delimiter,
-        of_words or _placed(header, own),
-        units,
-        over,
-        row.number,
-        first,
-        data,
-        row.line.strip(),
-        of_words is not None,
-    )
+    names, is_exact, text = of_words or _placed(header, own), of_words is not None, row.line.strip()
+    return Layout(delimiter, names, units, over, row.number, first, data, text, is_exact)
 
 
 def _placed(header: tuple[str, ...], rows: Sequence[_Row]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import re
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -37,6 +38,8 @@ _LITTLE = 0.01
 _TRUNCATED = ("is truncated", "are truncated")
 #: What may stand behind a number that has no unit: ``588.54K``.
 _PREFIXES = ("k", "K", "M", "G")
+#: How a block is read: as texts, none of them quoted.
+_AS_TEXTS: dict[str, Any] = {"has_header": False, "quote_char": None, "infer_schema_length": 0}
 #: Delimiters of one character.
 _SINGLE = (",", ";", "\t")
 
@@ -292,11 +295,7 @@ class _Sink:
         elif not any(is_value(cells[index]) for index in self._columns):
             return False
         for index, column in self._columns.items():
-            cell = cells[index]
-            try:
-                column.append(float(cell))
-            except ValueError:
-                column.append(self._slow(index, cell))
+            column.append(self._number(index, cells[index]))
         for index, words in self._words.items():
             words.append(from_spreadsheet(cells[index].strip()).replace("\n", " "))
         self._lines.append(number)
@@ -311,14 +310,7 @@ class _Sink:
             return False
         places = sorted({*self._columns, *self._words, self._key, self.needed - 1})
         try:
-            cells = pl.read_csv(
-                block,
-                has_header=False,
-                separator=delimiter,
-                quote_char=None,
-                columns=places,
-                infer_schema_length=0,
-            )
+            cells = pl.read_csv(block, separator=delimiter, columns=places, **_AS_TEXTS)
         except (pl.exceptions.PolarsError, IndexError):
             return False
         rows = block.count(b"\n") + 1
@@ -348,10 +340,7 @@ class _Sink:
         try:
             return float(cell)
         except ValueError:
-            return self._slow(index, cell)
-
-    def _slow(self, index: int, cell: str) -> float:
-        value, unit = self._read(cell)
+            value, unit = self._read(cell)
         if value != value:
             if cell.strip(" \t\"'"):
                 self._left_out[index].show(cell)

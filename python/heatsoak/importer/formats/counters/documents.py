@@ -20,6 +20,7 @@ from heatsoak.importer.readings import (
     plain,
     stamp_in,
 )
+from heatsoak.importer.tables.headers import total
 
 _ATTRIBUTE = re.compile(
     r"\s{0,4}(\d{1,3}) ([A-Za-z][\w./+-]{2,40})\s+(0x[0-9a-f]{4}|[A-Z-]{6,7})\s"
@@ -35,7 +36,8 @@ _HISTORY_ROW = re.compile(
     r"\s*(\d{1,5})\s+(\d{4}-\d{2}-\d{2} \d{2}:\d{2})\s+(-?\d{1,3}|\?)(?:\s|$)"
 )
 _HISTORY_SKIP = re.compile(r"\s*\.\.\.\s+\.\.\(\s*(\d{1,4}) skipped\)")
-_UNITS = re.compile(r"_(\d{1,4})?([MGT])(i?)B$")
+#: An attribute counts by so many of the unit that its name ends in: ``Host_Writes_32MiB``.
+_COUNT_OF_UNIT = re.compile(r"_(\d{1,4})[MGT]i?B$")
 
 
 class Tables:
@@ -141,19 +143,17 @@ class Tables:
     def _moved(self, name: str, value: float) -> None:
         """Take an attribute that may count what was read or written."""
         lower, readings = name.lower(), self._readings
-        direction = "write" if "writ" in lower else "read" if "read" in lower else ""
-        unit = _UNITS.search(name)
+        column = total(re.sub("(?i)lifetime", "host", name))
         by_host = lower.startswith(("total_", "host_", "lifetime_")) and "nand" not in lower
-        if not direction or not by_host or (unit is None and "lbas" not in lower):
+        if not by_host or column is None or column.direction is None or column.name == "iops":
             return
-        if unit is None:
+        count = _COUNT_OF_UNIT.search(name)
+        readings.unit_mb = column.unit.scale * float(count[1] if count else 1)
+        if "lba" in lower:
             size = readings.sector_bytes
             readings.unit_mb = size / 1e6
             readings.about_counters = f"{name} was read as sectors of {size:.0f} bytes"
-        else:
-            base = 1024.0 if unit[3] else 1000.0
-            readings.unit_mb = float(unit[1] or 1) * numbers.multiple(unit[2], base) / 1e6
-        readings.value(f"{direction}_bw_mb_s", value * readings.unit_mb, starts=False)
+        readings.value(column.name, value * readings.unit_mb, starts=False)
 
 
 def _rows(value: Any) -> Iterator[dict[str, Any]]:
@@ -263,11 +263,7 @@ def _named_device(value: Mapping[Any, Any]) -> str:
 
 
 def _take_smartctl(
-    readings: Readings,
-    tables: Tables,
-    value: dict[str, Any],
-    fields: Mapping[str, Any],
-    stamp: str,
+    readings: Readings, tables: Tables, value: dict[str, Any], fields: Mapping[str, Any], stamp: str
 ) -> None:
     readings.bare_unit = "C"
     device = numbers.at(value, "device/name")

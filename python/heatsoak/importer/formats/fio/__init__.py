@@ -129,8 +129,7 @@ def _rates(parts: Sequence[LogRun], ddir: int, edges: Array) -> dict[str, Array]
         averaged = [p for p in parts if p.kind == "window" and p.quantity == quantity]
         if averaged:
             found[what] = sum(
-                (_rate(part, ddir, edges) for part in averaged),
-                np.zeros(len(edges) - 1),
+                (_rate(part, ddir, edges) for part in averaged), np.zeros(len(edges) - 1)
             )
             found[what] = found[what] * scale
             continue

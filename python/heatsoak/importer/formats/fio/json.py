@@ -330,6 +330,10 @@ _MIN_STATUSES = 3
 _MAX_TOTAL = float(1 << 43)
 
 
+def _is_terse(source: Source) -> bool:
+    return any(map(_TERSE.match, source.head_lines[:100]))
+
+
 def _read_terse(source: Source, _: Options) -> list[Log]:
     lines = (line for _, line in source.lines() if _TERSE.match(line))
     jobs = [job for line in lines if (job := _job_of(line)) is not None]
@@ -406,15 +410,8 @@ def _jobs_of_text(source: Source) -> Iterator[tuple[counters.Job, str]]:
 def _done(bytes_s: float, iops: float, runtime_ms: int, lat_us: float = 0.0) -> dict[str, Any]:
     """Return what fio's JSON says of a direction."""
     size, ios = int(bytes_s * runtime_ms / 1000), round(iops * runtime_ms / 1000)
-    return {
-        "io_bytes": size,
-        "io_kbytes": size // 1024,
-        "bw": bytes_s / 1024,
-        "iops": iops,
-        "total_ios": ios,
-        "runtime": runtime_ms,
-        "lat": {"N": ios, "mean": lat_us},
-    }
+    return {"io_bytes": size, "io_kbytes": size // 1024, "bw": bytes_s / 1024, "iops": iops,
+            "total_ios": ios, "runtime": runtime_ms, "lat": {"N": ios, "mean": lat_us}}  # fmt: skip
 
 
 def _job_of(line: str) -> tuple[counters.Job, str] | None:
@@ -437,10 +434,4 @@ def _job_of(line: str) -> tuple[counters.Job, str] | None:
 
 
 JSON = Format("fio-json", "fio's JSON output", _is_json, _read_json, priority=70)
-TERSE = Format(
-    "fio-terse",
-    "fio's terse output",
-    lambda source: any(map(_TERSE.match, source.head_lines[:100])),
-    _read_terse,
-    priority=20,
-)
+TERSE = Format("fio-terse", "fio's terse output", _is_terse, _read_terse, priority=20)

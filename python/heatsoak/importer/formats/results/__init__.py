@@ -220,14 +220,8 @@ def log_of(
         for test, step, start_s in zip(tests, steps, starts_s, strict=True)
         for row in test.rows
     ]
-    return Log(
-        format=format_name,
-        source=source.name,
-        samples=frame(rows),
-        steps=tuple(steps),
-        remarks=tuple(remarks),
-        **more,
-    )
+    more |= {"steps": tuple(steps), "remarks": tuple(remarks)}
+    return Log(format_name, source.name, frame(rows), **more)
 
 
 def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
@@ -429,33 +423,22 @@ _ELEMENT_BYTES = 300
 _MAX_DEPTH = 16
 
 
-class XmlError(ValueError):
-    """Text that is not the XML of a result.
-
-    Attributes:
-        line: where, if that is known.
-        is_cut: whether what came before may be taken.
-    """
-
-    def __init__(self, text: str, line: int | None = None, *, is_cut: bool = False) -> None:
-        super().__init__(text)
-        self.line, self.is_cut = line, is_cut
-
-
 class XmlReader:
     """Builds a tree from pieces of a document.
 
     Attributes:
         roots: the outermost element with all that was read; none before it starts.
         open: elements whose ends have not come yet.
-        problem: what is wrong with it; nothing behind that is taken.
+        problem: what is wrong with it, empty for nothing; nothing behind that is taken.
+        line: where that is, if what came before may be taken.
     """
 
     def __init__(self, source: Source) -> None:
         """Start a document in `source`, whose budget of memory its elements count against."""
         self.roots: list[Element] = []
         self.open: list[Element] = []
-        self.problem: XmlError | None = None
+        self.problem = ""
+        self.line: int | None = None
         self._source = source
         self._builder = TreeBuilder()
         self.data = self._builder.data
@@ -466,21 +449,21 @@ class XmlReader:
 
         Raises UsageError where the file has too many elements.
         """
-        if self.problem is not None:
+        if self.problem:
             return
         try:
             self._parser.feed(data)
             if ends:
                 self._parser.close()
         except ParseError as error:
-            line = error.position[0] if getattr(error, "position", None) else None
-            self.problem = XmlError(f"is not valid XML: {error.msg}", line, is_cut=True)
+            self.problem = f"is not valid XML: {error.msg}"
+            self.line = error.position[0] if getattr(error, "position", None) else None
         except DefusedXmlException:
-            self.problem = XmlError("declares entities, which no result does")
-        except XmlError as error:
-            self.problem = error
+            self.problem = "declares entities, which no result does"
         except (ValueError, LookupError):
-            self.problem = XmlError("is not valid XML: its encoding cannot be read")
+            is_deep = len(self.open) > _MAX_DEPTH
+            why = "is not valid XML: its encoding cannot be read"
+            self.problem = "is nested deeper than any result" if is_deep else why
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """Start an element; called by the parser, as `data` and `end`."""
@@ -489,7 +472,7 @@ class XmlReader:
         self.roots = self.roots or [element]
         self.open.append(element)
         if len(self.open) > _MAX_DEPTH:
-            raise XmlError("is nested deeper than any result")
+            raise ValueError
 
     def end(self, tag: str) -> None:
         """End the innermost element."""

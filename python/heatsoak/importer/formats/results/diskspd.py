@@ -9,21 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from heatsoak.importer.formats import Format
-from heatsoak.importer.formats.results import (
-    DIRECTIONS,
-    MB,
-    Row,
-    Test,
-    XmlReader,
-    lines_of,
-    log_of,
-    mean,
-    observed_load,
-    reader_of,
-    short,
-    told,
-)
+from heatsoak.importer.formats import Format, results
 from heatsoak.importer.log import Log, Remark
 from heatsoak.importer.numbers import number, size_of
 from heatsoak.importer.source import Source
@@ -33,29 +19,22 @@ _HEAD_LINES = 500
 #: The last interval is left out where the test ended within it.
 _ROUNDING_S = 0.02
 
-#: What was asked of one file or disk: ``path``, ``block`` in bytes, ``random_pct``,
-#: ``writes_pct``, ``requests`` in flight, ``threads``.
-_Target = dict[str, Any]
-
 
 @dataclass
 class _Span:
     """A time span: what was asked for, and what came of it.
 
     Attributes:
-        asked: what was asked for beside the targets: ``warmup_s``, ``threads``, ``requests``.
-        bytes: of reads and writes; `ios` likewise.
-        values: columns of a recording, means over the span.
+        targets: of each file or disk ``path``, ``block`` in bytes, ``random_pct``, ``writes_pct``,
+            ``requests`` in flight, ``threads``.
+        told: ``warmup_s``, ``threads`` and ``requests`` that were asked for, ``duration_s``, bytes
+            and I/Os by direction (``read_bytes``, ``read_ios``), means as columns of a recording.
         series: for each interval, its end `t_ms` and values by direction.
     """
 
-    targets: list[_Target] = field(default_factory=list)
-    asked: dict[str, float | None] = field(default_factory=dict)
-    duration_s: float | None = None
-    bytes: Row = field(default_factory=dict)
-    ios: Row = field(default_factory=dict)
-    values: Row = field(default_factory=dict)
-    series: list[Row] = field(default_factory=list)
+    targets: list[dict[str, Any]] = field(default_factory=list)
+    told: dict[str, float] = field(default_factory=dict)
+    series: list[results.Row] = field(default_factory=list)
 
     def common(self, what: str) -> float | None:
         """Return what all targets have, None where they differ."""
@@ -74,8 +53,7 @@ class _Run:
 
     def result(self) -> _Span:
         """Return the span whose results are being read."""
-        while len(self.spans) < max(1, self.results):
-            self.spans.append(_Span())
+        self.spans += [_Span() for _ in range(len(self.spans), max(1, self.results))]
         return self.spans[max(0, self.results - 1)]
 
 
@@ -104,16 +82,15 @@ def _runs(source: Source) -> Iterable[_Run]:
 
 # --- text ---
 
-_BEGINS = lines_of(
-    run=r"Command Line\s?:",
-    results=r"Results for (?:timespan|job) [0-9]{1,6}",
+_BEGINS = results.lines_of(
+    run=r"Command Line\s?:", results=r"Results for (?:timespan|job) [0-9]{1,6}"
 )
-_ASKED = lines_of(
+_ASKED = results.lines_of(
     span=r"(?:timespan|job)\s?:\s{0,9}[0-9]",
-    start=r"start time: (?P<begin>.*)",
+    start=r"start time: (?P<value>.*)",
     warmup_s=r"warm up time: (?P<value>.*?)s*$",
     total_threads=r"total threads: (?P<value>.*)",
-    path=r"path.*?: '*(?P<path>.*?)'*$",
+    path=r"path.*?: '*(?P<value>.*?)'*$",
     writes_pct=r".{0,200}?read/write ratio: [0-9]{1,3}/(?P<value>[0-9]{1,3})",
     reads=r"performing read test$",
     writes=r"performing write test$",
@@ -129,92 +106,78 @@ _FIXED = {
     "reads": ("writes_pct", 0.0), "writes": ("writes_pct", 100.0), "random": ("random_pct", 100.0),
     "sequential": ("random_pct", 0.0),
 }  # fmt: skip
-_RESULTS = lines_of(
+_RESULTS = results.lines_of(
     section=r"(?P<way>Total|Read|Write) IO\s{0,9}$",
-    duration=r"(?:actual )?test time:.*?(?P<value>\S*?)s*\s*$",
+    duration_s=r"(?:actual )?test time:.*?(?P<value>\S*?)s*\s*$",
     threads=r"thread count:.*?(?P<value>\S*)\s*$",
     columns=r"thread\b.*\|",
     total=r"total:(?P<cells>.*\|.*)",
-    cpu=r"avg[.|: \t]*(?P<value>[0-9.]+)%",
+    cpu_pct=r"avg[.|: \t]*(?P<value>[0-9.]+)%",
     percentile=r"(?P<share>50th|99th|3-nines|max)\s*\|(?P<read>[^|]*)\|(?P<write>[^|]*)\|[^|]*$",
 )
 _ORDINALS = {"50th": "p50", "99th": "p99", "3-nines": "p999", "max": "max"}
 
 
 def _runs_of_text(source: Source) -> list[_Run]:
-    runs, asked = [_Run()], True
-    way, columns = "", list[str]()
+    runs, way, columns = [_Run()], "", list[str]()
     for line, text in source.kept_lines():
-        text = text.strip()
-        run = runs[-1]
-        begins, _ = told(text, _BEGINS)
+        text, run = text.strip(), runs[-1]
+        begins, _ = results.told(text, _BEGINS)
         if begins == "run":
-            asked = True
-            if run.spans:
-                runs.append(_Run())
+            runs += [_Run()] if run.spans or run.results else []
         elif begins == "results":
-            run.results += 1
-            asked, way = False, ""
-        elif asked:
+            run.results, way = run.results + 1, ""
+        elif not run.results:
             _take_asked(run, " ".join(text.split()[:20]))
         else:
-            span = run.result()
-            kind, found = told(text, _RESULTS)
-            value = number(found.get("value", ""))
-            is_known = True
+            kind, found = results.told(text, _RESULTS)
+            told: dict[str, float | None] = {}
             if kind == "section":
                 way = found["way"].lower()
-            elif kind == "duration":
-                span.duration_s = value or None
-                is_known = bool(value)
-            elif kind == "threads":
-                span.asked["threads"] = value
             elif kind == "columns":
                 columns = [cell.strip().lower() for cell in text.split("|")]
-            elif kind == "total" and way in DIRECTIONS:
-                is_known = _take_total(span, way, columns, found["cells"].split("|"))
-            elif kind == "cpu" and value is not None and value <= 100:
-                span.values["cpu_pct"] = value
+            elif kind == "total" and way in results.DIRECTIONS:
+                values = [number(cell.strip()) for cell in found["cells"].split("|")]
+                told = {f"{way}_bytes": values[0], f"{way}_ios": values[1]}
+                for name, value in zip(columns[1:], values, strict=False):
+                    if name.startswith("avglat") and value and None not in told.values():
+                        told[f"{way}_lat_us"] = 1000 * value
             elif kind == "percentile":
-                for direction in DIRECTIONS:
-                    if (value := number(found[direction])) is not None:
-                        name = f"{direction}_lat_{_ORDINALS[found['share'].lower()]}_us"
-                        span.values[name] = 1000 * value
-            if not is_known:
+                times = (number(found[each]) for each in results.DIRECTIONS)
+                name = f"lat_{_ORDINALS[found['share'].lower()]}_us"
+                for each, value in zip(results.DIRECTIONS, times, strict=True):
+                    told |= {} if value is None else {f"{each}_{name}": 1000 * value}
+            elif kind in ("duration_s", "threads", "cpu_pct"):
+                told = {kind: number(found["value"])}
+            _take(run.result(), told)
+            if None in told.values() and kind != "threads" and kind != "cpu_pct":
                 source.skip(line)
     return runs
 
 
 def _take_asked(run: _Run, text: str) -> None:
-    kind, found = told(text, _ASKED)
+    kind, found = results.told(text, _ASKED)
     if kind == "span":
         run.spans.append(_Span())
     elif kind == "start":
-        run.begin = run.begin or short(found["begin"])
+        run.begin = run.begin or results.short(found["value"])
     if not kind or not run.spans:
         return
     span = run.spans[-1]
+    value = size_of(found.get("value", ""), found.get("prefix", ""))
     if kind in ("warmup_s", "total_threads"):
-        span.asked[kind.removeprefix("total_")] = number(found["value"])
+        _take(span, {kind.removeprefix("total_"): value})
     elif kind == "path":
-        span.targets.append({"path": short(found["path"])})
+        span.targets.append({"path": results.short(found["value"])})
     elif span.targets:
-        name, value = _FIXED.get(kind, (kind, None))
-        if value is None:
-            value = size_of(found.get("value", ""), found.get("prefix", ""))
-        span.targets[-1][name] = value
+        span.targets[-1].update([_FIXED.get(kind, (kind, value))])
 
 
-def _take_total(span: _Span, way: str, columns: list[str], cells: list[str]) -> bool:
-    """Take the sum of a direction; False where it cannot be read."""
-    values = [number(cell.strip()) for cell in cells]
-    if values[0] is None or values[1] is None:
-        return False
-    span.bytes[way], span.ios[way] = values[0], values[1]
-    for name, value in zip(columns[1:], values, strict=False):
-        if name.startswith("avglat") and value:
-            span.values[f"{way}_lat_us"] = 1000 * value
-    return True
+def _take(span: _Span, told: dict[str, float | None]) -> None:
+    """Take what a span tells, unless some of it cannot be read."""
+    known = {name: value for name, value in told.items() if value is not None}
+    if len(known) == len(told) and not known.get("cpu_pct", 0.0) > 100:
+        span.told |= known
 
 
 # --- XML ---
@@ -238,22 +201,22 @@ _INTERVAL = {
 
 def _trees(source: Source) -> Iterator[Element]:
     """Yield the results in the file, as far as each can be read."""
-    reader: XmlReader | None = None
+    reader: results.XmlReader | None = None
     started_at = 0
     for line, text in source.kept_lines():
         if "<Results>" in text and text.lstrip().startswith("<"):
             if reader is not None:
                 source.remark(f"line {started_at}: results are cut off where others begin")
                 yield from reader.roots
-            reader, started_at = XmlReader(source), line
+            reader, started_at = results.XmlReader(source), line
             text = text[text.index("<Results>") :]
         if reader is None:
             continue
         body, end, _ = text.partition("</Results>")
         reader.feed(f"{body}{end}\n", ends=bool(end))
-        if (wrong := reader.problem) is not None:
+        if wrong := reader.problem:
             source.remark(f"line {line} is not valid XML: what follows was left out ({wrong})")
-        if end or wrong is not None:
+        if end or wrong:
             yield from reader.roots
             reader = None
     if reader is not None:
@@ -262,7 +225,7 @@ def _trees(source: Source) -> Iterator[Element]:
 
 
 def _text(element: Element, path: str) -> str:
-    return short(element.findtext(path) or "")
+    return results.short(element.findtext(path) or "")
 
 
 def _number(element: Element, path: str) -> float | None:
@@ -272,46 +235,41 @@ def _number(element: Element, path: str) -> float | None:
 def _run_of_xml(root: Element) -> _Run:
     run = _Run(begin=_text(root, "System/RunTime"), version=_text(root, "System/Tool/Version"))
     for element in root.iterfind("Profile/TimeSpans/TimeSpan"):
-        names = {"warmup_s": "Warmup", "threads": "ThreadCount", "requests": "RequestCount"}
-        run.spans.append(
-            _Span(
-                [_target_of_xml(target) for target in element.iterfind("Targets/Target")],
-                {name: _number(element, tag) for name, tag in names.items()},
-            )
-        )
-    for element in root.iterfind("TimeSpan"):
-        run.results += 1
+        run.spans.append(_Span())
+        for key, tag in {
+            "warmup_s": "Warmup",
+            "threads": "ThreadCount",
+            "requests": "RequestCount",
+        }.items():
+            _take(run.spans[-1], {key: _number(element, tag)})
+        for target in element.iterfind("Targets/Target"):
+            asked = {
+                name: _number(target, tag) if fixed is None else fixed
+                for tag, name, fixed in _ELEMENTS
+                if target.find(tag) is not None
+            }
+            run.spans[-1].targets.append({"path": _text(target, "Path"), **asked})
+    for run.results, element in enumerate(root.iterfind("TimeSpan"), 1):
         _take_xml_result(run.result(), element)
     return run
 
 
-def _target_of_xml(element: Element) -> _Target:
-    target: _Target = {"path": _text(element, "Path")}
-    for tag, name, fixed in _ELEMENTS:
-        if element.find(tag) is not None:
-            target[name] = _number(element, tag) if fixed is None else fixed
-    return target
-
-
 def _take_xml_result(span: _Span, element: Element) -> None:
-    span.duration_s = _number(element, "TestTimeSeconds") or None
-    span.asked["threads"] = _number(element, "ThreadCount") or span.asked.get("threads")
-    usage = _number(element, "CpuUtilization/Average/UsagePercent")
-    if usage is not None and usage <= 100:
-        span.values["cpu_pct"] = usage
-    for direction in DIRECTIONS:
-        tag = direction.title()
-        for target in element.iterfind("Thread/Target"):
-            for totals, what in ((span.bytes, "Bytes"), (span.ios, "Count")):
+    _take(span, {"duration_s": _number(element, "TestTimeSeconds")})
+    _take(span, {"threads": _number(element, "ThreadCount") or None})
+    _take(span, {"cpu_pct": _number(element, "CpuUtilization/Average/UsagePercent")})
+    for way in results.DIRECTIONS:
+        tag = way.title()
+        for key, what in ((f"{way}_bytes", "Bytes"), (f"{way}_ios", "Count")):
+            for target in element.iterfind("Thread/Target"):
                 if (value := _number(target, f"{tag}{what}")) is not None:
-                    totals[direction] = totals.get(direction, 0.0) + value
+                    span.told[key] = span.told.get(key, 0.0) + value
         times = {"lat": _number(element, f"Latency/Average{tag}Milliseconds")}
         for bucket in element.iterfind("Latency/Bucket"):
             name = _PERCENTILES.get(_number(bucket, "Percentile") or 0.0)
             times |= {f"lat_{name}": _number(bucket, f"{tag}Milliseconds")} if name else {}
         for name, value_ms in times.items():
-            if value_ms is not None:
-                span.values[f"{direction}_{name}_us"] = 1000 * value_ms
+            _take(span, {f"{way}_{name}_us": None if value_ms is None else 1000 * value_ms})
     for bucket in element.iterfind("Iops/Bucket"):
         found = {key: number(bucket.get(name, "")) for key, name in _INTERVAL.items()}
         known = {key: value for key, value in found.items() if value is not None}
@@ -327,87 +285,78 @@ def _log(source: Source, run: _Run) -> Log | None:
     if not tests:
         return None
     times = read_times([run.begin])
-    more: dict[str, Any] = {}
+    more: dict[str, Any] = {"tools": {"diskspd": run.version} if run.version else {}}
     remarks = []
     if all(len(test.rows) == 1 for test in tests):
         remarks.append(Remark("each time span is one sample: the mean over it"))
     if times.start_unix_s is not None:
-        warmup_s = run.spans[0].asked.get("warmup_s") or 0.0
-        more = {"clock": times.clock, "start_unix_s": times.start_unix_s + warmup_s}
+        warmup_s = run.spans[0].told.get("warmup_s", 0.0)
+        more |= {"clock": times.clock, "start_unix_s": times.start_unix_s + warmup_s}
         text = "its load is assumed to start at the start time, but files may have been made first"
         remarks.append(Remark(text, True, ("time",)))
     paths = sorted({target["path"] for span in run.spans for target in span.targets} - {""})
     if len(paths) > 1:
         remarks.append(Remark(f"rates are of {len(paths)} targets together"))
     tests[0].wait_s = 0.0
-    return log_of(
-        source,
-        "diskspd",
-        tests,
-        remarks,
-        drive={"path": paths[0]} if len(paths) == 1 else {},
-        tools={"diskspd": run.version} if run.version else {},
-        **more,
-    )
+    drive = {"path": paths[0]} if len(paths) == 1 else {}
+    return results.log_of(source, "diskspd", tests, remarks, drive=drive, **more)
 
 
-def _test(span: _Span) -> Test | None:
-    rows = _samples(span)
-    if not rows:
+def _test(span: _Span) -> results.Test | None:
+    if not (rows := _samples(span)):
         return None
-    writes_pct = span.common("writes_pct")
-    random_pct = span.common("random_pct")
+    writes_pct, random_pct = span.common("writes_pct"), span.common("random_pct")
     name = "test"
     if writes_pct is not None and writes_pct <= 100 and random_pct is not None:
         way = {0.0: "read", 100.0: "write"}.get(writes_pct, "rw")
         access = {0.0: "sequential", 100.0: "random"}.get(random_pct, "mixed")
         name = f"{access} {way}"
-    load = observed_load(
+    threads = sum(target.get("threads") or 0.0 for target in span.targets)
+    load = results.observed_load(
         name,
         None if writes_pct is None else 100 - writes_pct,
         random_pct,
         bs=span.common("block"),
-        iodepth=span.common("requests") or span.asked.get("requests"),
-        numjobs=span.asked.get("threads")
-        or sum(target.get("threads") or 0.0 for target in span.targets),
+        iodepth=span.common("requests") or span.told.get("requests"),
+        numjobs=span.told.get("threads") or threads,
     )
-    return Test(load, rows, span.asked.get("warmup_s") or 0.0)
+    return results.Test(load, rows, span.told.get("warmup_s", 0.0))
 
 
-def _samples(span: _Span) -> list[Row]:
+def _samples(span: _Span) -> list[results.Row]:
     """Return a span's series, or its mean; none where it has no rate."""
-    bytes_of_io = {
-        way: span.bytes[way] / span.ios[way] for way in span.bytes if span.ios.get(way, 0.0) > 0
+    told, seconds, samples = span.told, span.told.get("duration_s") or None, list[results.Row]()
+    ways = [way for way in results.DIRECTIONS if f"{way}_bytes" in told]
+    mb_of_io = {
+        way: told[f"{way}_bytes"] / ios / results.MB
+        for way in ways
+        if (ios := told.get(f"{way}_ios", 0.0)) > 0
     }
-    samples: list[Row] = []
     last_s = 0.0
     for interval in span.series:
         t_s = interval["t_ms"] / 1000
-        over = span.duration_s is not None and t_s > span.duration_s + _ROUNDING_S
+        over = seconds is not None and t_s > seconds + _ROUNDING_S
         if t_s <= last_s or (over and samples):
             continue
         row = {"t_s": t_s, "interval_s": t_s - last_s}
         last_s = t_s
-        for way in DIRECTIONS:
+        for way in results.DIRECTIONS:
             iops = row[f"{way}_iops"] = interval[f"{way}_iops"]
-            if iops == 0 or way in bytes_of_io:
-                row[f"{way}_bw_mb_s"] = iops * bytes_of_io.get(way, 0.0) / MB
-            for name in ("lat", "lat_max"):
-                if interval.get(f"{way}_{name}_ms"):
-                    row[f"{way}_{name}_us"] = 1000 * interval[f"{way}_{name}_ms"]
+            if iops == 0 or way in mb_of_io:
+                row[f"{way}_bw_mb_s"] = iops * mb_of_io.get(way, 0.0)
+            for name in (f"{way}_lat", f"{way}_lat_max"):
+                if interval.get(f"{name}_ms"):
+                    row[f"{name}_us"] = 1000 * interval[f"{name}_ms"]
         samples.append(row)
-    seconds = span.duration_s
-    if samples or seconds is None or not span.bytes:
+    if samples or seconds is None or not ways:
         return samples
-    rates = {f"{way}_bw_mb_s": span.bytes[way] / seconds / MB for way in span.bytes}
-    rates |= {f"{way}_iops": span.ios.get(way, 0.0) / seconds for way in span.bytes}
-    return mean(seconds, span.values | rates)
+    means = {name: v for name, v in told.items() if name.endswith(("_us", "cpu_pct"))}
+    means |= {f"{way}_bw_mb_s": told[f"{way}_bytes"] / seconds / results.MB for way in ways}
+    means |= {f"{way}_iops": told.get(f"{way}_ios", 0.0) / seconds for way in ways}
+    return results.mean(seconds, means)
 
 
-FORMAT = Format(
-    "diskspd",
-    "DiskSpd",
-    _recognises,
-    reader_of(_runs, _log, "no results: DiskSpd was stopped before it had any, or it is truncated"),
-    priority=110,
+_read = results.reader_of(
+    _runs, _log, "no results: DiskSpd was stopped before it had any, or it is truncated"
 )
+FORMAT = Format("diskspd", "DiskSpd", _recognises, _read, priority=110)

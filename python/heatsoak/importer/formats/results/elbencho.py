@@ -10,20 +10,25 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from heatsoak.importer.formats import Format, results
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.numbers import at, number_of
 from heatsoak.importer.source import Source
-from heatsoak.importer.timestamps import read_times
+from heatsoak.importer.timestamps import read_times, span_s
 from heatsoak.protocol import Observed
 from heatsoak.units import parse_size
 
-_LIVE = frozenset(("Phase", "RuntimeMS", "Rank", "MixType"))
-_RESULTS = frozenset(("operation", "time ms [last]", "MiB/s [last]"))
-_TEXT = re.compile(r"OPERATION\s+RESULT TYPE\s+FIRST DONE\s+LAST DONE")
+#: Lines that tell which of its files one is.
+_HEADS = results.lines_of(
+    live="".join(rf"(?=(?:.*,)?{name},)" for name in ("Phase", "RuntimeMS", "Rank", "MixType")),
+    csv="".join(rf"(?=(?:.*,)?{name} \[last\],)" for name in ("time ms", "MiB/s"))
+    + r"(?:.*,)?operation,",
+    text=r".*?OPERATION\s+RESULT TYPE\s+FIRST DONE\s+LAST DONE",
+    json=r"\s*\{.*\"phase_type\"",
+)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}")
 #: The direction of a phase by its name; others with bytes are of both.
 _DIRECTIONS = {"WRITE": "write", "PUT": "write", "UPLOAD": "write", "MPUPLOAD": "write",
@@ -63,16 +68,8 @@ def _prefix(phase: str, mix: str = "") -> str:
 
 def _kind(source: Source) -> str:
     """Return which of its files it is; empty for none."""
-    for line in source.head_lines:
-        if "RuntimeMS" in line and set(line.split(",")) >= _LIVE:
-            return "live"
-        if "[last]" in line and set(line.split(",")) >= _RESULTS:
-            return "csv"
-        if "OPERATION" in line and _TEXT.search(line):
-            return "text"
-        if '"phase_type"' in line and line.lstrip().startswith("{"):
-            return "json"
-    return ""
+    kinds = (results.told(line, _HEADS)[0] for line in source.head_lines)
+    return next(filter(None, kinds), "")
 
 
 def _read(source: Source, _: Options) -> list[Log]:
@@ -111,67 +108,16 @@ def _log(source: Source, phases: Sequence[_Phase], overlap_s: float, remark: Rem
 #: What is taken of a row of the live CSV.
 _LIVE_VALUES = {"bytes": "DoneBytes", "mib_s": "MiB/s", "iops": "IOPS", "lat_us": "Lat IO us",
                 "cpu_pct": "CPU"}  # fmt: skip
+#: A phase of the live CSV: its name, label and date; by time in ms, rows by their mix.
+_Live = tuple[str, str, str, dict[float, dict[str, results.Row]]]
 
 
-@dataclass
-class _Live:
-    """A phase as the live CSV has it: at each time in ms, values of its rows by their mix."""
-
-    name: str
-    label: str
-    stamp: str
-    rows: dict[float, dict[str, results.Row]] = field(default_factory=dict)
-    last_ms: float = -1.0
-
-    def put(self, at_ms: float, mix: str, row: results.Row) -> None:
-        """Keep the row of all threads; where there is none, the sum of the threads' bytes."""
-        self.last_ms = at_ms
-        known = self.rows.setdefault(at_ms, {}).setdefault(mix, row)
-        if row["is_total"] > known["is_total"]:
-            self.rows[at_ms][mix] = row
-        elif known is not row and not known["is_total"]:
-            known["bytes"] += row["bytes"]
-
-    @property
-    def has_bytes(self) -> bool:
-        """Whether it read or wrote."""
-        return any(row["bytes"] > 0 for rows in self.rows.values() for row in rows.values())
-
-    def phase(self) -> _Phase:
-        """Return it with rates in place of counts."""
-        samples = []
-        before_ms, before = 0.0, dict[str, float]()
-        for time_ms, rows in self.rows.items():
-            lasted_s = (time_ms - before_ms) / 1e3
-            if not lasted_s > 0:
-                continue
-            before_ms = time_ms
-            sample = {"t_s": time_ms / 1e3, "interval_s": lasted_s}
-            for mix, row in rows.items():
-                bw_mb_s = (row["bytes"] - before.get(mix, 0.0)) / lasted_s / 1e6
-                before[mix] = row["bytes"]
-                prefix = _prefix(self.name, mix)
-                sample[f"{prefix}bw_mb_s"] = (
-                    bw_mb_s if bw_mb_s >= 0 else row["mib_s"] * results.MIB / 1e6
-                )
-                sample[f"{prefix}iops"] = row["iops"]
-                sample[f"{prefix}lat_us"] = row["lat_us"] if row["lat_us"] > 0 else math.nan
-                if row["is_total"]:
-                    sample["cpu_pct"] = row["cpu_pct"]
-            samples.append(sample)
-        first_s = next(iter(self.rows)) / 1e3
-        load = _load_of(self.name, samples)
-        return _Phase(load, samples, label=self.label, stamp=self.stamp, stamp_s=first_s)
-
-
-def _tables(
-    source: Source, mark: str, needed: frozenset[str]
-) -> Iterator[tuple[int, dict[str, str]]]:
+def _tables(source: Source, kind: str) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the rows of a CSV by their header, with their lines; an empty one for each header."""
     columns: list[str] = []
     for number, line in source.kept_lines():
         words = line.split(",")
-        if mark in line and set(words) >= needed:
+        if _HEADS[kind].match(line):
             columns = [name.strip() for name in words]
             yield number, {}
         elif columns and line.strip():
@@ -181,36 +127,70 @@ def _tables(
                 yield number, dict(zip(columns, map(str.strip, words), strict=False))
 
 
-def _read_live(source: Source) -> list[Log]:
+def _live_runs(source: Source) -> list[list[_Live]]:
     runs: list[list[_Live]] = []
-    phase: _Live | None = None
-    for number, cells in _tables(source, "RuntimeMS", _LIVE):
+    of, last_ms = ("", ""), -1.0
+    for number, cells in _tables(source, "live"):
         if not cells:
             runs.append([])
-            phase = None
             continue
         at_ms = number_of(cells["RuntimeMS"])
         if not at_ms >= 0 or not cells["Rank"]:
             source.skip(number)
             continue
-        name, label = cells["Phase"], cells.get("Label", "")
-        if phase is not None and phase.label != label:
+        before, of = of, (cells["Phase"], cells.get("Label", ""))
+        if runs[-1] and before[1] != of[1]:
             runs.append([])
-        if phase is None or (phase.name, phase.label) != (name, label) or at_ms < phase.last_ms:
-            phase = _Live(name, label, cells.get("ISO Date", ""))
-            runs[-1].append(phase)
+        if not runs[-1] or before != of or at_ms < last_ms:
+            runs[-1].append((*of, cells.get("ISO Date", ""), {}))
+        last_ms = at_ms
         row = {key: number_of(cells.get(column)) for key, column in _LIVE_VALUES.items()}
-        phase.put(at_ms, cells["MixType"], row | {"is_total": float(cells["Rank"] == "Total")})
-    kept = [[phase.phase() for phase in run if phase.has_bytes] for run in runs]
-    kept = [run for run in kept if run]
-    if not any(phase.rows for run in kept for phase in run):
+        row["is_total"] = float(cells["Rank"] == "Total")
+        rows = runs[-1][-1][3].setdefault(at_ms, {})
+        known = rows.setdefault(cells["MixType"], row)
+        if row["is_total"] > known["is_total"]:
+            rows[cells["MixType"]] = row
+        elif known is not row and not known["is_total"]:  # without a total, of all threads
+            known["bytes"] += row["bytes"]
+    return runs
+
+
+def _live_phase(
+    name: str, label: str, stamp: str, moments: dict[float, dict[str, results.Row]]
+) -> _Phase | None:
+    """Return a phase with rates in place of counts; None for one that neither read nor wrote."""
+    if not any(row["bytes"] > 0 for rows in moments.values() for row in rows.values()):
+        return None
+    samples, before_ms, before = list[results.Row](), 0.0, dict[str, float]()
+    for time_ms, rows in moments.items():
+        lasted_s = (time_ms - before_ms) / 1e3
+        if not lasted_s > 0:
+            continue
+        before_ms = time_ms
+        samples.append({"t_s": time_ms / 1e3, "interval_s": lasted_s})
+        for mix, row in rows.items():
+            bw_mb_s = (row["bytes"] - before.get(mix, 0.0)) / lasted_s / 1e6
+            before[mix], prefix = row["bytes"], _prefix(name, mix)
+            samples[-1] |= {
+                f"{prefix}bw_mb_s": bw_mb_s if bw_mb_s >= 0 else row["mib_s"] * results.MIB / 1e6,
+                f"{prefix}iops": row["iops"],
+                f"{prefix}lat_us": row["lat_us"] if row["lat_us"] > 0 else math.nan,
+            }
+            if row["is_total"]:
+                samples[-1]["cpu_pct"] = row["cpu_pct"]
+    first_s = next(iter(moments)) / 1e3
+    return _Phase(_load_of(name, samples), samples, label=label, stamp=stamp, stamp_s=first_s)
+
+
+def _read_live(source: Source) -> list[Log]:
+    every = [[_live_phase(*phase) for phase in run] for run in _live_runs(source)]
+    kept = [run for phases in every if (run := [one for one in phases if one is not None])]
+    runs = [phases for run in kept if (phases := [phase for phase in run if phase.rows])]
+    if not runs:
         why = " for long enough" if kept else ""
         raise source.error(f"holds no phase that read or wrote{why}")
     logs = []
-    for run in kept:
-        phases = [phase for phase in run if phase.rows]
-        if not phases:
-            continue
+    for phases in runs:
         remark = Remark("bytes since the start of a phase: converted to MB/s (10^6 bytes/s)")
         log = _log(source, phases, _LIVE_OVERLAP_S, remark)
         if log.clock == "none" and len(phases) > 1:
@@ -274,17 +254,13 @@ def _phase_of(row: Mapping[str, Any], *, dated_at_end: bool = False) -> _Phase:
         iodepth=of("IO depth"),
         numjobs=of("threads") * (1.0 if "hosts" not in row else of("hosts") or 1.0),
     )
-    return _Phase(
-        load,
-        samples,
-        stamp=str(row.get("ISO date") or ""),
-        stamp_s=lasted_s if dated_at_end else 0.0,
-        version=str(row.get("version") or ""),
-    )
+    stamp, version = (str(row.get(name) or "") for name in ("ISO date", "version"))
+    stamp_s = lasted_s if dated_at_end else 0.0
+    return _Phase(load, samples, stamp=stamp, stamp_s=stamp_s, version=version)
 
 
 def _csv_phases(source: Source) -> Iterator[_Phase]:
-    for _, row in _tables(source, "[last]", _RESULTS):
+    for _, row in _tables(source, "csv"):
         if row:
             # since version 3.0, which writes milliseconds, dates are those of the start
             yield _phase_of(row, dated_at_end="." not in row.get("ISO date", ""))
@@ -306,7 +282,6 @@ _LINES = results.lines_of(
     rate=r"\s+(?:Throughput )?MiB/s(?P<of>[^:]{0,40}?)\s*:\s+(?P<values>.{0,450}?)\s*$",
     latency=r"\s+IO(?P<of>[^:]{0,20}latency[^:]{0,20}?)\s*:\s+(?P<values>.{0,450}?)\s*$",
 )
-_CLOCKED = re.compile(r"(?:(\d{1,6})h)?(?:(\d{1,8})m)?(?:(\d{1,10}(?:\.\d{1,6})?)s)?", re.ASCII)
 _WAITED = re.compile(r"(avg|max)=(\d{1,15}(?:\.\d{1,6})?)(us|ms|s)")
 _READS, _WRITES = re.compile(r"\b(?:read|rd)\b"), re.compile(r"\b(?:write|wr)\b")
 _IN_US = {"us": 1.0, "ms": 1e3, "s": 1e6}
@@ -333,7 +308,7 @@ def _text_phases(source: Source) -> Iterator[_Phase]:
                 row = {"operation": found["name"], "ISO date": date, **asked}
                 date = ""  # the heading's is the start of the first phase
             in_ms = "ms" in found["unit"]
-            row["time ms [last]"] = number_of(last) if in_ms else 1e3 * _seconds(last)
+            row["time ms [last]"] = number_of(last) if in_ms else 1e3 * (span_s(last) or math.nan)
         elif row and kind in ("IOPS", "rate"):
             row[f"{start}{'IOPS' if kind == 'IOPS' else 'MiB/s'} [last]"] = last
         elif row and kind == "latency":
@@ -358,14 +333,6 @@ def _asked(words: Sequence[str]) -> dict[str, Any]:
         with suppress(StopIteration, ValueError, OverflowError):
             found[name] = float(next(parse_size(given[key]) for key in keys if key in given))
     return found
-
-
-def _seconds(word: str) -> float:
-    match = _CLOCKED.fullmatch(word)
-    if match is None or not word:
-        return math.nan
-    hours, minutes, seconds = (float(part or 0) for part in match.groups())
-    return 3600 * hours + 60 * minutes + seconds
 
 
 FORMAT = Format("elbencho", "elbencho", _kind, _read, priority=140)

@@ -10,6 +10,7 @@ or ``[Mix]``, and before version 7 ``Random Read 4KiB (Q= 32,T= 1) : ...``.
 import math
 import re
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -73,16 +74,10 @@ def _as_ssd_log(source: Source, run: results.Told) -> Log | None:
     return results.log_of(source, "as_ssd", tests, remarks, drive=drive, tools=tools)
 
 
+_NEEDED = "no results: lines such as 'Read: 507.36 MB/s' below 'Sequential:'"
+_read_as_ssd = results.reader_of(partial(results.told_runs, lines=_AS_SSD), _as_ssd_log, _NEEDED)
 AS_SSD = Format(
-    "as_ssd",
-    "AS SSD Benchmark",
-    results.has_line(_AS_SSD, "run"),
-    results.reader_of(
-        lambda source: results.told_runs(source, _AS_SSD),
-        _as_ssd_log,
-        "no results: lines such as 'Read: 507.36 MB/s' below 'Sequential:'",
-    ),
-    priority=90,
+    "as_ssd", "AS SSD Benchmark", results.has_line(_AS_SSD, "run"), _read_as_ssd, priority=90
 )
 
 # --- CrystalDiskMark and KDiskMark ---
@@ -187,24 +182,15 @@ def _iops_show_unit(test: results.Test) -> bool:
     return bool(moved) and abs(moved / values["bw_mb_s"] / results.MB - 1) < 0.01
 
 
-CRYSTALDISKMARK = Format(
-    "crystaldiskmark",
-    "CrystalDiskMark",
-    _is_crystal,
-    results.reader_of(
-        lambda source: results.told_runs(
-            source,
-            _CRYSTAL,
-            ("result", "damaged"),
-            _single_spaced,
-            end="date",
-            kept=("unit", "way"),
-        ),
-        _crystal_log,
-        "no results: lines such as 'SEQ 1MiB (Q= 8, T= 1): 3482.614 MB/s'",
+_read_crystal = results.reader_of(
+    partial(
+        results.told_runs, lines=_CRYSTAL, results=("result", "damaged"), plain=_single_spaced,
+        end="date", kept=("unit", "way"),
     ),
-    priority=100,
-)
+    _crystal_log,
+    "no results: lines such as 'SEQ 1MiB (Q= 8, T= 1): 3482.614 MB/s'",
+)  # fmt: skip
+CRYSTALDISKMARK = Format("crystaldiskmark", "CrystalDiskMark", _is_crystal, _read_crystal, 100)
 
 # --- sysbench fileio ---
 
@@ -294,12 +280,8 @@ def _sysbench_log(source: Source, run: results.Told) -> Log | None:
     return results.log_of(source, "sysbench", [results.Test(load, rows)], remarks, tools=tools)
 
 
-SYSBENCH = Format(
-    "sysbench",
-    "sysbench fileio",
-    results.has_line(_SYSBENCH, "result", "rate", "reads_at", "writes_at", "moved"),
-    results.reader_of(
-        _sysbench_runs, _sysbench_log, "neither intervals nor results of 'sysbench fileio run'"
-    ),
-    priority=125,
+_is_sysbench = results.has_line(_SYSBENCH, "result", "rate", "reads_at", "writes_at", "moved")
+_read_sysbench = results.reader_of(
+    _sysbench_runs, _sysbench_log, "neither intervals nor results of 'sysbench fileio run'"
 )
+SYSBENCH = Format("sysbench", "sysbench fileio", _is_sysbench, _read_sysbench, priority=125)

@@ -6,8 +6,7 @@ the file is a mean for each of those, in the order in which they ran.
 
 import re
 from collections.abc import Iterator
-from functools import cache
-from itertools import islice
+from itertools import islice, product
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -17,7 +16,7 @@ from heatsoak.importer.formats import Format, results
 from heatsoak.importer.log import Log, Options, Remark
 from heatsoak.importer.numbers import number_of
 from heatsoak.importer.source import Source
-from heatsoak.protocol import Conditions, Observed
+from heatsoak.protocol import Conditions
 from heatsoak.units import parse_size
 from heatsoak.words import amount_text
 
@@ -50,8 +49,8 @@ _DEVICE = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 
-#: What was asked of one run of fio, and what came of it.
-_Cell = tuple[Observed, dict[str, float]]
+#: What was asked of one run of fio (name, block, % reads, % random), and what came of it.
+_Cell = tuple[tuple[str, str | None, int | None, int | None], dict[str, float]]
 
 
 def _recognises(source: Source) -> bool:
@@ -61,16 +60,6 @@ def _recognises(source: Source) -> bool:
 
 
 def _read(source: Source, _: Options) -> list[Log]:
-    root, tests = _elements(source)
-    about = {element.tag: _value(element.text) for element in root if element not in tests}
-    logs = [log for test in tests if (log := _log(source, test, about)) is not None]
-    if not logs:
-        raise source.error("holds no rounds of a test")
-    return logs
-
-
-def _elements(source: Source) -> tuple[Element, list[Element]]:
-    """Return the outermost element, and the tests that stand in it whole."""
     reader = results.XmlReader(source)
     size = 0
     for piece in (*source.chunks(), b""):
@@ -78,15 +67,18 @@ def _elements(source: Source) -> tuple[Element, list[Element]]:
         if size > _MAX_BYTES:
             raise source.error("is larger than 8 MiB: no result of TKperf is")
         reader.feed(piece, ends=not piece)
-    problem = reader.problem
     inner = [element for root in reader.roots for element in root if element not in reader.open]
     tests = [element for element in inner if element.find("roundmat") is not None]
-    if problem is not None and (not problem.is_cut or not tests):
-        raise source.error(str(problem), problem.line) from problem
-    if problem is not None:
-        text = f"its XML is damaged or truncated in line {problem.line}"
+    if reader.problem and (not reader.line or not tests):
+        raise source.error(reader.problem, reader.line)
+    if reader.problem:
+        text = f"its XML is damaged or truncated in line {reader.line}"
         source.remark(f"{text}: only the tests before were read")
-    return reader.roots[0], tests
+    about = {one.tag: _value(one.text) for one in reader.roots[0] if one not in tests}
+    logs = [log for test in tests if (log := _log(source, test, about)) is not None]
+    if not logs:
+        raise source.error("holds no rounds of a test")
+    return logs
 
 
 def _value(text: str | None) -> Any:
@@ -101,15 +93,16 @@ def _log(source: Source, test: Element, about: dict[str, Any]) -> Log | None:
     told = {element.tag: _value(element.text) for element in reversed(test)}
     told_s = number_of(told.get("runtime"))
     runtime_s = told_s if 0 < told_s < 1e6 else _DEFAULT_RUNTIME_S
-    asked = {name: number_of(told.get(name)) for name in ("numjobs", "iodepth")}
-    cells = list(islice(_cells(test.tag, _list(told.get("roundmat")), asked), _MAX_RUNS + 1))
+    asked: dict[str, Any] = {n: number_of(told.get(n)) for n in ("numjobs", "iodepth")}
+    cells = list(islice(_cells(test.tag, _list(told.get("roundmat"))), _MAX_RUNS + 1))
     if len(cells) > _MAX_RUNS:
         raise source.error(f"holds more than {_MAX_RUNS} runs of fio: no result of TKperf does")
     rows: list[dict[str, float | str]] = [
-        {"t_s": index * runtime_s, "interval_s": runtime_s, "step": load.name, **values}
+        {"t_s": index * runtime_s, "interval_s": runtime_s, "step": load[0], **values}
         for index, (load, values) in enumerate(cells, 1)
         if values
     ]
+    loads = dict.fromkeys(load for load, values in cells if values)
     if not rows:
         source.remark(f"its test {test.tag} has no rounds that can be read: left out")
         return None
@@ -140,7 +133,10 @@ def _log(source: Source, test: Element, about: dict[str, Any]) -> Log | None:
         format=_NAME,
         source=source.name,
         samples=results.frame(rows),
-        steps=tuple(dict(cell for cell in cells if cell[1])),
+        steps=tuple(
+            results.observed_load(name, *shares, bs=parse_size(size) if size else None, **asked)
+            for name, size, *shares in loads
+        ),
         label=label,
         drive=_drive(about.get("devinfo")),
         conditions=conditions,
@@ -159,48 +155,36 @@ def _drive(info: Any) -> dict[str, Any]:
     return drive
 
 
-def _cells(tag: str, matrix: list[Any], asked: dict[str, Any]) -> Iterator[_Cell]:
-    """Yield the runs of fio in the order in which they were; `asked` is the same of all."""
-
-    @cache
-    def load_of(
-        name: str, size: str | None, reads_pct: int | None, random_pct: int | None
-    ) -> Observed:
-        bs = None if size is None else parse_size(size)
-        return results.observed_load(name, reads_pct, random_pct, bs=bs, **asked)
-
+def _cells(tag: str, matrix: list[Any]) -> Iterator[_Cell]:
+    """Yield the runs of fio in the order in which they were."""
     if tag == "writesat":
-        latencies = _list(_at(matrix, 1))
+        latencies = _at(matrix, 1)
         for index, value in enumerate(_list(_at(matrix, 0))):
             found = _finite(write_iops=value) | _latency("write_", _at(latencies, index))
-            yield load_of("write saturation", "4k", 0, 100), found
+            yield ("write saturation", "4k", 0, 100), found
     elif tag == "tp":
         rounds = [len(_list(_at(block, 0))) for block in matrix]
         is_disk = len(matrix) <= len(_DISK_THROUGHPUT_BLOCKS) and _DISK_ROUNDS in rounds
         sizes = _DISK_THROUGHPUT_BLOCKS if is_disk else _THROUGHPUT_BLOCKS
         for index, block in enumerate(matrix):
-            size = _at(sizes, index)
-            own = [_list(_at(block, at)) for at in range(2)]
-            for turn in range(max(map(len, own))):
-                for way, values in zip(results.DIRECTIONS, own, strict=True):
-                    name = f"{way} {size or f'block {index + 1}'}"
-                    load = load_of(name, size, 100 * (way == "read"), 0)
-                    yield load, _finite(_KIB_S, **{f"{way}_bw_mb_s": _at(values, turn)})
+            size, own = _at(sizes, index), [_list(_at(block, at)) for at in range(2)]
+            for turn, (way, values) in product(
+                range(max(map(len, own))), zip(results.DIRECTIONS, own, strict=True)
+            ):
+                asked = f"{way} {size or f'block {index + 1}'}", size, 100 * (way == "read"), 0
+                yield asked, _finite(_KIB_S, **{f"{way}_bw_mb_s": _at(values, turn)})
     else:
         # for each round a row for each share of reads, a column for each block
         rows = max((len(_list(turn)) for turn in matrix), default=0)
         kind = "lat" if tag == "lat" else "disk" if rows == len(_ROUNDS["disk"][1]) else "iops"
         blocks, shares = _ROUNDS[kind]
-        for turn in matrix:
-            for row, columns in enumerate(_list(turn)):
-                for column, value in enumerate(_list(columns)):
-                    share, size = _at(shares, row), _at(blocks, column)
-                    name, prefix = _cell_name(row, share, column, size)
-                    load = load_of(name, size, share, None if share is None else 100)
-                    if kind == "lat":
-                        yield load, _latency(prefix, value)
-                    else:
-                        yield load, _finite(**{f"{prefix}iops": value})
+        for row, columns in (at for turn in matrix for at in enumerate(_list(turn))):
+            for column, value in enumerate(_list(columns)):
+                share, size = _at(shares, row), _at(blocks, column)
+                name, prefix = _cell_name(row, share, column, size)
+                is_lat = kind == "lat"
+                found = _latency(prefix, value) if is_lat else _finite(**{f"{prefix}iops": value})
+                yield (name, size, share, None if share is None else 100), found
 
 
 def _cell_name(row: int, share: int | None, column: int, size: str | None) -> tuple[str, str]:
