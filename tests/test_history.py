@@ -52,7 +52,7 @@ def dated(
 
 def make_runs(directory: Path, drive: str) -> None:
     """Run a protocol on simulated drives that read a little slower each time, with some noise."""
-    (directory / "tiny.toml").write_text(f"{tiny.READ}iodepth = 32\n")
+    (directory / "tiny.toml").write_text(tiny.READ.replace("runtime", "iodepth = 32, runtime"))
     noise = np.random.default_rng(3).normal(0, 0.004, RUNS)
     for number in range(RUNS):
         years = number * DAYS_APART / 365.25

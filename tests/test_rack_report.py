@@ -231,7 +231,7 @@ def test_a_protocol_run_on_simulated_drives_is_judged(
     tmp_path: Path, small_drive_text: str
 ) -> None:
     """Eight drives in two hosts: slot 4 and one drive read slower."""
-    (tmp_path / "tiny.toml").write_text(f"{tiny.READ}iodepth = 32\n")
+    (tmp_path / "tiny.toml").write_text(tiny.READ.replace("runtime", "iodepth = 32, runtime"))
     noise = np.random.default_rng(7).normal(0, 0.005, 8)
     for number in range(8):
         host, slot, serial = f"h{number // 4 + 1}", number % 4 + 1, f"D{number + 1}"

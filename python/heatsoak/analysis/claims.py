@@ -153,11 +153,9 @@ def take_back(found: findings.RecordingFindings) -> None:
     for index, step in enumerate(found.steps):
         claim = step.claim
         if claim.heat == "open" and claim.settles and to_say and step.max_temp_c is None:
-            # temperatures were logged, and have only to be laid beside it
-            pointed = claim.model_copy(update={"settles": to_say[0]})
-            claims = [pointed if one is claim else one for one in step.claims]
-            found.steps[index] = step.model_copy(update={"claims": claims})
-            continue
+            claim.settles = to_say[
+                0
+            ]  # temperatures were logged, and have only to be laid beside it
         if claim.text == definitions.NO_THROUGHPUT and unread:
             standing, heat, told = unread[:1], claim.heat, []
         elif claim.heat == "no":

@@ -450,14 +450,9 @@ class StepFindings(LateModel):
         """What is said of its episodes."""
         return [one for one in self.claims if one.onset_s is not None]
 
-    def said_of(self, episode: Episode) -> Claim | None:
-        """What is said of one of them."""
-        return next((one for one in self.falls if one.onset_s == episode.onset_s), None)
-
-    def is_by_heat(self, episode: Episode) -> bool:
-        """Whether heat is said to have caused it, or probably to have."""
-        said = self.said_of(episode)
-        return said is not None and said.by == "thermal"
+    def is_perhaps_heat(self, episode: Episode) -> bool:
+        """Whether heat is said to have caused one of them, or probably to have."""
+        return any(one.by == "thermal" for one in self.falls if one.onset_s == episode.onset_s)
 
     @property
     def reasons(self) -> list[str]:

@@ -313,12 +313,8 @@ def _was_so_when_cool(view: StepView) -> bool:
     if np.sum(cool.interval_s) < _COOL_S or min(len(cool.t_s), len(later.t_s)) < _COOL_SAMPLES:
         return False
     parts = [*np.array_split(cool.values, 2), *np.array_split(later.values, 4)]
-    lows = [float(np.quantile(part, 0.1)) for part in parts]
-    return all(_are_alike(some) for some in (list(map(float, map(np.mean, parts))), lows))
-
-
-def _are_alike(values: Sequence[float]) -> bool:
-    return min(values) >= (1 - 2 * definitions.MIN_DROP) * max(values)
+    told = np.array([(np.mean(part), np.quantile(part, 0.1)) for part in parts])
+    return bool(np.all(np.min(told, 0) >= (1 - 2 * definitions.MIN_DROP) * np.max(told, 0)))
 
 
 #: What a drive did while it was cool takes so long to see.

@@ -213,7 +213,7 @@ def _held_s(recording: Recording) -> float:
         episode.end_s - episode.onset_s
         for step in judge(recording).steps
         for episode in step.episodes
-        if step.is_by_heat(episode)
+        if step.is_perhaps_heat(episode)
     )
 
 

@@ -265,7 +265,7 @@ def measure(recording: Recording, findings: analysis.RecordingFindings) -> Measu
             stretches[step.step].start_s + episode.onset_s - first_s
             for step in steps
             for episode in step.episodes
-            if not step.is_by_heat(episode)
+            if not step.is_perhaps_heat(episode)
         ],
         free=[_shifted(one, -first_s) for one in _free(steps, stretches)],
         unheld=[_shifted(one, -first_s) for one in unheld.values()],
@@ -515,7 +515,7 @@ def _onsets(
             # within another it began at what that one left; from the start, it was warm before
             is_first = episode.onset_s >= max(since_s, 2 * GRID_S)
             since_s = max(since_s, episode.end_s)
-            if not is_first or not step.is_by_heat(episode):
+            if not is_first or not step.is_perhaps_heat(episode):
                 continue
             at_full_speed = (episode.before_mb_s or top) >= _FREE_SHARE * top
             t_s, end_s = (stretch.start_s + at_s for at_s in (episode.onset_s, episode.end_s))
@@ -540,7 +540,7 @@ def _unexplained(steps: list[analysis.StepFindings]) -> list[str]:
         + (", for a reason left open" if episode.cause == "unknown" else f": {episode.cause}")
         for step in steps
         for episode in step.episodes[:1]
-        if not step.is_by_heat(episode)
+        if not step.is_perhaps_heat(episode)
     ]
 
 
@@ -550,7 +550,7 @@ def _likely(steps: list[analysis.StepFindings]) -> list[str]:
         f" open ({words.share_text(episode.likelihoods['thermal'])} likely)"
         for step in steps
         for episode in step.episodes[:1]
-        if episode.cause == "unknown" and step.is_by_heat(episode)
+        if episode.cause == "unknown" and step.is_perhaps_heat(episode)
     ]
 
 

@@ -42,10 +42,6 @@ class Stall:
         """How long it lasted."""
         return self.end_s - self.begin_s
 
-    def is_within(self, other: "Stall") -> bool:
-        """Whether it is part of another one."""
-        return other.begin_s < self.end_s and self.begin_s < other.end_s
-
 
 @dataclass(frozen=True)
 class Found:
@@ -137,13 +133,7 @@ class _Walk:
         """Return what is found."""
         drops = [drop for fall in self._falls() for drop in self._drops_of(fall)]
         drops = [one for one in drops if not self._traced.is_wander(one, drops)]
-        at_s, left = self._traced.at_s, self._seen - self._curve
-        stalls = [
-            Stall(at_s(start), at_s(end))
-            for start, end in self._stalls
-            if np.min(left[start:end]) < _STILL
-        ]
-        stalls += [one for one in self._brief() if not any(one.is_within(at) for at in stalls)]
+        stalls = self._standstills()
         work = float(np.sum(self._series.values * self._series.interval_s))
         most_s = definitions.MAX_STEADY_FALL_S
         brief = [one for one in drops if one.recovered and one.length_s <= most_s]
@@ -159,8 +149,8 @@ class _Walk:
         drops.sort(key=lambda one: one.onset_s)
         return Found(drops, swing, sorted(stalls, key=lambda stall: stall.begin_s))
 
-    def _brief(self) -> list[Stall]:
-        """The standstills of a sample or two, which the curve does not show."""
+    def _standstills(self) -> list[Stall]:
+        """By the samples themselves: the curve does not show what is over in one."""
         series, bins = self._series, self._bins
         at = np.searchsorted(bins.edges_s, series.t_s - 0.5 * series.interval_s, "right") - 1
         usual = self._curve[np.clip(at, 0, len(self._curve) - 1)]
