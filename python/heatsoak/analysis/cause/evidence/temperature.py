@@ -65,12 +65,13 @@ def locked_up(case: Case) -> Evidence | None:
 def at_onset(case: Case) -> Evidence | None:
     """Drives throttle at a reported 60 to 90 C; hardly any does when cool.
 
-    What falls for long, or again and again, may do so for what it becomes meanwhile.
+    What falls for long may do so for what it becomes meanwhile; what falls again and again, for what
+    it was in the first few cycles.
     """
     drop, onset_c = case.drop, case.onset_c
     if onset_c is None:
         return None
-    fell_s = case.drop.length_s if drop.oscillates else drop.fall_s
+    fell_s = max(drop.fall_s, definitions.MIN_CYCLES * (drop.period_s or 0.0))
     fell_c = float(
         np.max(case.view.temp.between(drop.onset_s, drop.onset_s + fell_s), initial=onset_c)
     )
