@@ -65,8 +65,8 @@ def locked_up(case: Case) -> Evidence | None:
 def at_onset(case: Case) -> Evidence | None:
     """Drives throttle at a reported 60 to 90 C; hardly any does when cool.
 
-    What falls for long may do so for what it becomes meanwhile; what falls again and again, for what
-    it was in the first few cycles.
+    What falls for long may do so for what it becomes meanwhile, and what falls again and again for
+    what it was in the first few cycles.
     """
     drop, onset_c = case.drop, case.onset_c
     if onset_c is None:
