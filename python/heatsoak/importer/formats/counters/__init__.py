@@ -43,9 +43,10 @@ _HEAD = re.compile(
     r"\s{0,4}(?P<device>\S{0,64})"
     r"|SMART/Health Information Log"
 )
-#: Fields behind other words in their line, as `ts` and loggers put them.
+#: Fields behind other words in their line, as `ts` and loggers put them: a time, a device, marks.
+#: Words alone are a part of the name.
 _PREFIXED = re.compile(
-    r"(.{1,80}?[\s,;|>\])\"'])("
+    r"(?![A-Za-z ]{1,80}:)(.{1,80}?[\s,;|>\])\"'])("
     + "|".join(
         re.escape(name).replace(r"\ ", "[ _]")
         for name in sorted(FIELDS, key=len, reverse=True)
