@@ -218,7 +218,7 @@ def test_documents_and_reports_say_it_and_damaged_reads_what_is_there(damaged: P
         assert answer["throttles"] == "cannot-tell"
         assert answer["sentence"] == f"Cannot tell whether it throttles: {CHANGED}."
     (reservation,) = found["recordings"][0]["reservations"]
-    assert reservation == {"text": CHANGED, "touches": ["recording"]}
+    assert reservation == {"text": CHANGED, "touches": ["recording"], "settles": None}
     assert found["recordings"][0]["steps"] == []
     said = done_here("analyze", "r", "--damaged", cwd=damaged).stdout
     assert said.startswith(f"Cannot tell whether it throttles: {CHANGED}.")
