@@ -251,7 +251,7 @@ class _Sheet:
         )
         if measured and not has_time and is_of_results(self.layout):
             raise self.source.error(
-                "has the result of another test in each row, and no course in time: 'iostat -xty "
+                "has another test or device in each row, and no course in time: 'iostat -xty "
                 "1' beside a test, or its own log of rates, has one",
                 self.layout.line,
             )
