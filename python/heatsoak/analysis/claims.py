@@ -153,9 +153,8 @@ def take_back(found: findings.RecordingFindings) -> None:
     for index, step in enumerate(found.steps):
         claim = step.claim
         if claim.heat == "open" and claim.settles and to_say and step.max_temp_c is None:
-            claim.settles = to_say[
-                0
-            ]  # temperatures were logged, and have only to be laid beside it
+            # temperatures were logged, and have only to be laid beside it
+            claim.settles = to_say[0]
         if claim.text == definitions.NO_THROUGHPUT and unread:
             standing, heat, told = unread[:1], claim.heat, []
         elif claim.heat == "no":
