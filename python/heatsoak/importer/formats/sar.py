@@ -220,12 +220,12 @@ def _days_between(first: str, date: str, otherwise: float) -> float:
 
 def _take_csv(source: Source, reader: reports.ReportReader) -> bool:
     tables: list[reports.ReportTable] = []
-    layout = re.compile("")
+    layouts: tuple[str, ...] = ()
     for number, line in source.lines():
         words = line.lstrip("# ").strip().split(";")
         if line.startswith("#"):
             if len(words) > 3 and words[2].strip() == "timestamp":
-                tables, layout = _csv_tables(words[3:])
+                tables, layouts = _csv_tables(words[3:])
         elif len(words) < 4:
             if line.strip():
                 source.skip(number)
@@ -234,11 +234,9 @@ def _take_csv(source: Source, reader: reports.ReportReader) -> bool:
         elif not words[3].startswith("COM") and any(map(_is_read, tables)):
             length_s, stamp = numbers.scaled(words[1]), timestamps.plain_stamp(words[2])
             kinds = "".join("nt"[not numbers.is_number(word)] for word in words[3:])
-            found = layout.fullmatch(kinds)
-            spans = [found.span(n) for n in range(1, len(tables) + 1)] if found else []
             parts = [
                 (table, words[3 + at : 3 + at + len(table.headers)])
-                for table, span in zip(tables, spans, strict=False)
+                for table, span in zip(tables, _spans(kinds, layouts), strict=False)
                 for at in range(*span, len(table.headers))
             ]
             if not parts or not all(_take(reader, *part, stamp, length_s) for part in parts):
@@ -246,11 +244,10 @@ def _take_csv(source: Source, reader: reports.ReportReader) -> bool:
     return False
 
 
-def _csv_tables(names: Sequence[str]) -> tuple[list[reports.ReportTable], re.Pattern[str]]:
-    """Return the tables side by side in a header, and how a row of them is laid out.
+def _csv_tables(names: Sequence[str]) -> tuple[list[reports.ReportTable], tuple[str, ...]]:
+    """Return the tables side by side in a header, and how each is laid out in a row.
 
-    It is a pattern with a group for each, of n for each number and t for each text; a table may be
-    repeated (``[...]``).
+    It is n for a number, t for a text and ? for either, with + for a table that may be repeated.
     """
     groups: list[list[str]] = [[]]
     for name in names:
@@ -258,17 +255,39 @@ def _csv_tables(names: Sequence[str]) -> tuple[list[reports.ReportTable], re.Pat
         if groups[-1] and (is_first or groups[-1][-1].endswith("[...]")):
             groups.append([])
         groups[-1].append(name)
-    tables, layout = [], ""
+    tables, layouts = [], []
     for group in groups:
         heads = tuple(name.removesuffix("[...]") for name in group)
         table = table_of(heads) or reports.ReportTable(heads)
-        is_known, item = table.columns or table.cpu, "t" if table.columns else "[nt]"
+        is_known, item = table.columns or table.cpu, "t" if table.columns else "?"
         kinds = "".join(
             "n" if is_known and at != table.device_at else item for at in range(len(heads))
         )
         tables.append(table)
-        layout += f"((?:{kinds}){'+' * group[-1].endswith('[...]')})"
-    return tables, re.compile(layout)
+        layouts.append(kinds + "+" * group[-1].endswith("[...]"))
+    return tables, tuple(layouts)
+
+
+@lru_cache(maxsize=64)
+def _spans(kinds: str, layouts: tuple[str, ...]) -> list[tuple[int, int]]:
+    """Return where each table is in a row of such words, each as often as it can be; none for a
+    row that is laid out otherwise."""
+    starts = [{len(kinds)}]  # where the last tables may begin, from the last one on
+    for layout in reversed(layouts):
+        wanted, fits = layout.rstrip("+"), set[int]()
+        for at in range(len(kinds) - len(wanted), -1, -1):
+            after = at + len(wanted)
+            if after in starts[-1] or (layout.endswith("+") and after in fits):
+                pairs = zip(wanted, kinds[at:after], strict=True)
+                fits |= {at} if all(one in (kind, "?") for one, kind in pairs) else set()
+        starts.append(fits)
+    found, at = list[tuple[int, int]](), 0
+    for layout, fits in zip(layouts if 0 in starts[-1] else (), starts[-1:0:-1], strict=False):
+        begin, at = at, at + len(layout.rstrip("+"))
+        while layout.endswith("+") and at in fits:
+            at += len(layout) - 1
+        found.append((begin, at))
+    return found
 
 
 def _is_pair(words: Sequence[str]) -> bool:
