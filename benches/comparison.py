@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from heatsoak.analysis.comparison import compare
-from heatsoak.analysis.comparison.measures import Measure, RateNoise
-from heatsoak.analysis.comparison.spread import Spread
 from heatsoak.analysis.series import RateSeries
+from heatsoak.comparison import compare
+from heatsoak.comparison.measures import Measure, RateNoise
+from heatsoak.comparison.spread import Spread
 from heatsoak.protocol import Conditions, Label, Protocol
 from heatsoak.recording import InMemoryRecording, RecordingMeta
 from numpy.typing import NDArray

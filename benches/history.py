@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 from heatsoak.analysis.series import Array
+from heatsoak.facts.table import SCHEMA
 from heatsoak.history import history
-from heatsoak.history.index import SCHEMA
 from heatsoak.history.trend import DAYS_A_YEAR, TrendFit
 
 YEARS_S = 5 * 365.25 * 86400

@@ -9,8 +9,8 @@ import sys
 from dataclasses import dataclass
 
 import numpy as np
+from heatsoak.facts.effects import EffectsFit, Observations
 from heatsoak.rack.results.compared import Compared, compared
-from heatsoak.rack.results.effects import EffectsFit, Observations
 from heatsoak.rack.results.outliers import set_aside
 from heatsoak.rack.results.reading import MEASURES, StepRow
 from heatsoak.ranges import Range

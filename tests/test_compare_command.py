@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from command import complaint, heatsoak, heatsoak_here
 from compared import READ, falling, run, steady
-from heatsoak.analysis.comparison import compare
+from heatsoak.comparison import compare
 from heatsoak.importer import import_files
 from heatsoak.output import Console
 from heatsoak.report.comparison import print_comparison

@@ -17,8 +17,8 @@ import polars as pl
 import pytest
 import tiny
 from command import complaint, heatsoak_here
+from heatsoak.facts.table import SCHEMA
 from heatsoak.history import NAME, history, read_index, update
-from heatsoak.history.index import SCHEMA
 from heatsoak.history.trend import TrendFit
 from heatsoak.recording.meta import EVENTS, META, PARQUET
 from made_once import made_once

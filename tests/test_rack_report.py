@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 import tiny
 from command import complaint, heatsoak_here
-from heatsoak.rack.results.effects import EffectsFit, Observations
+from heatsoak.facts.effects import EffectsFit, Observations
 from heatsoak.rack.results.reading import Results
 from heatsoak.rack.results.report import report
 from made_once import made_once

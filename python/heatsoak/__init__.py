@@ -12,7 +12,6 @@ from heatsoak import errors
 
 if TYPE_CHECKING:
     from heatsoak.analysis import Findings
-    from heatsoak.analysis.comparison import Comparison
     from heatsoak.api import (
         advise,
         analyze,
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     )
     from heatsoak.api import open_recording as open
     from heatsoak.api import open_recordings as open_all
+    from heatsoak.comparison import Comparison
     from heatsoak.recording import Recording
     from heatsoak.twin import Advice, Prediction, Twin
 
@@ -53,7 +53,7 @@ __all__ = [
 #: Where each name comes from, and its name there.
 _LAZY = {
     "Advice": ("heatsoak.twin", "Advice"),
-    "Comparison": ("heatsoak.analysis.comparison", "Comparison"),
+    "Comparison": ("heatsoak.comparison", "Comparison"),
     "Findings": ("heatsoak.analysis", "Findings"),
     "Prediction": ("heatsoak.twin", "Prediction"),
     "Recording": ("heatsoak.recording", "Recording"),

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from heatsoak import analysis, importer, recording
 from heatsoak.analysis import Findings
-from heatsoak.analysis.comparison import Comparison
-from heatsoak.analysis.comparison import compare as compare_recordings
 from heatsoak.analysis.consistency import WINDOW_S
 from heatsoak.catalog import Drive, load_drive
+from heatsoak.comparison import Comparison
+from heatsoak.comparison import compare as compare_recordings
 from heatsoak.errors import UsageError, of_os_error
 from heatsoak.protocol import (
     Label,

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from compared import DURATION_S, READ, Array, falling, noise, run, steady
 from heatsoak.analysis import analyze
-from heatsoak.analysis.comparison import Comparison, ComparisonRow, NotAlikeError, compare
-from heatsoak.analysis.comparison.measures import RateNoise, block_length
-from heatsoak.analysis.comparison.spread import holm
 from heatsoak.analysis.series import RateSeries
+from heatsoak.comparison import Comparison, ComparisonRow, NotAlikeError, compare
+from heatsoak.comparison.measures import RateNoise, block_length
+from heatsoak.comparison.spread import holm
 from heatsoak.errors import UsageError
 from heatsoak.recording import InMemoryRecording
 from hypothesis import given, settings

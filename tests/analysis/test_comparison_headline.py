@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from compared import READ, Array, falling, noise, run, steady
 from heatsoak.analysis import analyze
-from heatsoak.analysis.comparison import Comparison, ComparisonRow, compare
+from heatsoak.comparison import Comparison, ComparisonRow, compare
 from heatsoak.protocol import Label
 from heatsoak.recording import InMemoryRecording, Recording
 

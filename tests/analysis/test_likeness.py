@@ -7,7 +7,7 @@ import pytest
 from command import json_here
 from compared import READ, run, steady
 from heatsoak.analysis import analyze, likeness
-from heatsoak.analysis.comparison import compare
+from heatsoak.comparison import compare
 from heatsoak.recording import InMemoryRecording
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from heatsoak.analysis.comparison import Comparison, ComparisonRow, NotAlikeError, compare
+from heatsoak.comparison import Comparison, ComparisonRow, NotAlikeError, compare
 from heatsoak.output import Console
 from heatsoak.protocol import Protocol, load, scaled
 from heatsoak.recording import InMemoryRecording

@@ -308,7 +308,7 @@ def what_happened(step: findings.StepFindings) -> str:
     if claim.onset_s is None and not step.episodes:
         return "throttles from the start" if claim.heat == "yes" else "may have throttled"
     falls = [one for one in step.episodes if one.onset_s == claim.onset_s] or step.episodes
-    verb = "throttles" if falls[0].is_by_heat else "falls"
+    verb = "throttles" if falls[0] in step.by_heat else "falls"
     return f"{verb} after {words.seconds_text(falls[0].onset_s)}, by {falls[0].depth_text}"
 
 

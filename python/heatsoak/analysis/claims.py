@@ -33,7 +33,7 @@ _CERTAIN = 0.95
 
 def of_fall(step: str, episode: findings.Episode, judgement: Judgement) -> findings.Claim:
     """Return what is said of a fall."""
-    is_heat = episode.is_by_heat
+    is_heat = episode.cause == "thermal"
     is_open = episode.cause == "unknown" and not judgement.excludes_heat
     by, share, heat = episode.cause, episode.confidence, judgement.shares["thermal"]
     # a probability without a trace of heat comes of what little else explains the fall

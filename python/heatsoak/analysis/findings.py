@@ -208,11 +208,6 @@ class Episode(LateModel):
     holds_up: str | None = None
 
     @property
-    def is_by_heat(self) -> bool:
-        """Whether heat is named as its cause."""
-        return self.cause == "thermal"
-
-    @property
     def levels(self) -> tuple[str, float, float, float]:
         """The unit that was logged, and in it the level before, the mean, and the lowest."""
         for key, unit in _LEVELS.items():
@@ -449,6 +444,12 @@ class StepFindings(LateModel):
     def falls(self) -> list[Claim]:
         """What is said of its episodes."""
         return [one for one in self.claims if one.onset_s is not None]
+
+    @property
+    def by_heat(self) -> list[Episode]:
+        """Its episodes that heat is said to have caused."""
+        onsets = {one.onset_s for one in self.falls if one.heat == "yes"}
+        return [one for one in self.episodes if one.onset_s in onsets]
 
     def is_perhaps_heat(self, episode: Episode) -> bool:
         """Whether heat is said to have caused one of them, or probably to have."""

@@ -65,7 +65,7 @@ def compare_command(
     output_format: common.FormatOption = "text",
 ) -> int:
     # the statistics take a while to load, and analyze needs none of them
-    from heatsoak.analysis.comparison import NotAlikeError, compare
+    from heatsoak.comparison import NotAlikeError, compare
     from heatsoak.report.comparison import print_comparison
 
     opened = read.open(paths)

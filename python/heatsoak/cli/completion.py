@@ -108,7 +108,7 @@ def labels() -> list[str]:
 
 def compared_by(ctx: typer.Context) -> list[str]:
     """Return what the recordings that were typed can be compared by."""
-    from heatsoak.analysis.comparison.runs import KEYS
+    from heatsoak.comparison.runs import KEYS
 
     is_named = bool(ctx.params.get("paths") or ctx.args)
     usual = [] if is_named else [label.partition("=")[0] for label in labels()]

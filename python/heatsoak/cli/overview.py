@@ -282,7 +282,7 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 NAMES = {
     "advise": ("advise", "twin:Advice"),
     "analyze": ("analyze", "analysis:Findings"),
-    "compare": ("compare", "analysis.comparison:[ComparisonRow]"),
+    "compare": ("compare", "comparison:[ComparisonRow]"),
     "demo": ("demo, and its findings.json", "analysis:Findings"),
     "doctor": ("doctor", "doctor:Checkup"),
     "drives": ("drives", "target.device:[DriveRow]"),

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 from scipy.special import stdtr
 
-from heatsoak.analysis.comparison import linear
 from heatsoak.analysis.series import Array
+from heatsoak.facts import effects
 from heatsoak.ranges import Range
 
 Numbers = NDArray[np.int64]
@@ -92,7 +92,7 @@ class TrendFit:
             design[first:, self._first_sudden + number] = 1.0
         # years from the middle, so that the columns are of one size
         design[:, -1] = (days - days.mean()) / DAYS_A_YEAR
-        self._design = linear.Design(design)
+        self._design = effects.Design(design)
         self._spare = len(days) - self._design.rank
 
     @property
@@ -229,8 +229,8 @@ class _Solved:
             + self._df * np.log(self._left)
         )
         left = self._left * self._wider**2
-        self.laws = linear.Laws(
-            self._at, self._inverse, left, linear.weights_of(self._likely), self._df
+        self.laws = effects.Laws(
+            self._at, self._inverse, left, effects.weights_of(self._likely), self._df
         )
 
     def most_sudden(self, candidates: Numbers) -> tuple[float, int]:

@@ -12,9 +12,9 @@ from rich.padding import Padding
 from rich.table import Table
 
 from heatsoak import output, words
-from heatsoak.analysis.comparison import Comparison, ComparisonRow, Ranked
-from heatsoak.analysis.comparison.headline import summaries
 from heatsoak.analysis.definitions import METRICS
+from heatsoak.comparison import Comparison, ComparisonRow, Ranked
+from heatsoak.comparison.headline import summaries
 from heatsoak.protocol import Label
 
 _TONES = {"better": "green", "worse": "red", "mixed": "yellow", "alike": ""}

@@ -37,8 +37,8 @@ def in_short(step: StepFindings) -> str:
     if not step.episodes:
         return "; ".join(step.reasons[:1])
     told = [_costliest(step)]
-    by_heat = [one for one in step.episodes if one.is_by_heat]
-    if by_heat and not told[0].is_by_heat:
+    by_heat = step.by_heat
+    if by_heat and told[0] not in by_heat:
         told.append(max(by_heat, key=_cost))
     others = len(step.episodes) - len(told)
     more = [words.counted(others, "more fall")] if others else []

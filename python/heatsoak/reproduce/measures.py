@@ -64,14 +64,14 @@ def written_gb_at_onset(case: runner.FigureInput) -> runner.Figure:
 
 def cliff_s(case: runner.FigureInput) -> runner.Figure:
     """When the deepest fall of a step starts; heat must not be its cause."""
-    episode = _cliff(case)
-    return runner.MeasuredFigure(episode.onset_s, _not_heat(episode))
+    episode, but = _cliff(case)
+    return runner.MeasuredFigure(episode.onset_s, but)
 
 
 def cliff_gb(case: runner.FigureInput) -> runner.Figure:
     """How much was written before a step's deepest fall, 10^9 bytes; heat must not be its cause."""
-    episode = _cliff(case)
-    return runner.MeasuredFigure(_written_gb(episode), _not_heat(episode))
+    episode, but = _cliff(case)
+    return runner.MeasuredFigure(_written_gb(episode), but)
 
 
 def onset_later_s(case: runner.FigureInput) -> runner.Figure:
@@ -99,12 +99,7 @@ def temp_at_onset_c(case: runner.FigureInput) -> runner.Figure:
 
 def throttles(case: runner.FigureInput) -> runner.Figure:
     """Whether any of the steps falls because of heat."""
-    return any(
-        episode.is_by_heat
-        for run in case.runs
-        for name in case.steps
-        for episode in run.step(name).episodes
-    )
+    return any(run.step(name).by_heat for run in case.runs for name in case.steps)
 
 
 # ---- reported temperatures
@@ -285,7 +280,7 @@ def is_not_throttled(case: runner.FigureInput) -> runner.Figure:
     """
     for name in case.steps:
         for run in case.runs:
-            if any(episode.is_by_heat for episode in run.step(name).episodes):
+            if run.step(name).by_heat:
                 return runner.MeasuredFigure(0.0, f"'{name}' throttles")
     gains = _gains(case)
     return _holds(all(gain > -NOTICEABLE for gain in gains.values()), _gains_text(gains))
@@ -390,19 +385,18 @@ def _onset_s(run: runner.FinishedRun, steps: tuple[str, ...]) -> float:
     return _first(run, steps).onset_s
 
 
-def _cliff(case: runner.FigureInput) -> Episode:
-    episodes = _episodes(runner.only(case.runs), case.steps)
-    return max(episodes, key=lambda episode: episode.depth_pct)
+def _cliff(case: runner.FigureInput) -> tuple[Episode, str | None]:
+    """The deepest fall, and what speaks against its being a cliff."""
+    run = runner.only(case.runs)
+    deepest = max(_episodes(run, case.steps), key=lambda episode: episode.depth_pct)
+    is_heat = any(deepest in run.step(name).by_heat for name in case.steps)
+    return deepest, "it is judged to be heat" if is_heat else None
 
 
 def _written_gb(episode: Episode) -> float:
     if episode.written_gb_at_onset is None:
         raise runner.NotMeasured("nothing was written")
     return episode.written_gb_at_onset
-
-
-def _not_heat(episode: Episode) -> str | None:
-    return "it is judged to be heat" if episode.is_by_heat else None
 
 
 def _level_before(run: runner.FinishedRun, name: str) -> float:

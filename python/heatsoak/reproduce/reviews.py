@@ -137,9 +137,7 @@ _STATED = {
 
 def _thermal(case: runner.FigureInput) -> Episode:
     run = runner.only(case.runs)
-    found = [
-        episode for name in case.steps for episode in run.step(name).episodes if episode.is_by_heat
-    ]
+    found = [episode for name in case.steps for episode in run.step(name).by_heat]
     if not found:
         raise runner.NotMeasured(
             f"heat throttles nothing in {run.job.place}: {', '.join(case.steps)}"
@@ -148,7 +146,8 @@ def _thermal(case: runner.FigureInput) -> Episode:
 
 
 def _cache_ends(run: runner.FinishedRun, steps: tuple[str, ...]) -> list[Episode]:
-    found = [e for e in run.step(runner.only_step(steps)).episodes if not e.is_by_heat]
+    step = run.step(runner.only_step(steps))
+    found = [episode for episode in step.episodes if episode not in step.by_heat]
     if not found:
         raise runner.NotMeasured(f"'{runner.only_step(steps)}' does not fall")
     return sorted(found, key=lambda episode: episode.onset_s)

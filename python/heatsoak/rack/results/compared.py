@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
+from heatsoak.facts.effects import EffectsFit, Observations
 from heatsoak.rack.results import reading
-from heatsoak.rack.results.effects import EffectsFit, Observations
 from heatsoak.ranges import Range
 from heatsoak.report import rack
 from heatsoak.words import capital, interval_text, listed, number_text, plain, range_text

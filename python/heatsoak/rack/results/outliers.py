@@ -21,8 +21,8 @@ import numpy as np
 from scipy import special
 
 from heatsoak import ranges, words
+from heatsoak.facts.effects import EffectsFit
 from heatsoak.rack.results import compared
-from heatsoak.rack.results.effects import EffectsFit
 from heatsoak.report.rack import RackOutlier
 
 #: Of fewer drives, nobody can say which one is unlike the others.

@@ -18,7 +18,8 @@ from heatsoak.analysis.judge import read_and_judge
 from heatsoak.analysis.names import ENCLOSURE
 from heatsoak.analysis.view import RecordingView
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.history.index import recordings_below, summaries_of
+from heatsoak.facts.table import summaries_of
+from heatsoak.history.index import recordings_below
 from heatsoak.importer import divided
 from heatsoak.protocol import REPETITIONS, Label, kind_of_condition, label_text
 from heatsoak.rack import state

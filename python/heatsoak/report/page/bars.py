@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from heatsoak import analysis
-from heatsoak.analysis.comparison.measures import Measure, score_measures
-from heatsoak.analysis.comparison.spread import Spread
 from heatsoak.analysis.names import Names
+from heatsoak.comparison.measures import Measure, score_measures
+from heatsoak.comparison.spread import Spread
 from heatsoak.protocol import Label, Observation, Protocol, WorkloadStep
 from heatsoak.report.page import contract
 from heatsoak.report.page.lines import Means, steps_of

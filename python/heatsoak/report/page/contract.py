@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 import heatsoak
 from heatsoak.analysis import RecordingFindings
-from heatsoak.analysis.comparison import Comparison
+from heatsoak.comparison import Comparison
 from heatsoak.ranges import FITTED_LEVEL, Range
 from heatsoak.recording.meta import Status
 from heatsoak.report.comparison import ToldRow

@@ -10,9 +10,9 @@ from importlib.resources import files
 from typing import Any
 
 from heatsoak import analysis, words
-from heatsoak.analysis.comparison.measures import Measure, whole_means
 from heatsoak.analysis.names import Names
 from heatsoak.analysis.view import RecordingView, StepView
+from heatsoak.comparison.measures import Measure, whole_means
 from heatsoak.protocol import MIN_STEADY_ROUNDS
 from heatsoak.report.page import contract
 from heatsoak.report.page.tracks import (

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from heatsoak import words
-from heatsoak.analysis import Findings, RecordingFindings, comparison
-from heatsoak.analysis.comparison.headline import summaries
+from heatsoak import comparison, words
+from heatsoak.analysis import Findings, RecordingFindings
 from heatsoak.analysis.findings import Throttles
 from heatsoak.analysis.names import Names, names_of
+from heatsoak.comparison.headline import summaries
 from heatsoak.errors import UsageError
 from heatsoak.output import Progress
 from heatsoak.protocol import Observation, Protocol
@@ -116,7 +116,7 @@ def make_page(
 ) -> contract.Page:
     """Return the page of `recordings`, whose `findings` are in the same order.
 
-    `by` and `baseline` ask for a comparison, as for :func:`heatsoak.analysis.comparison.compare`;
+    `by` and `baseline` ask for a comparison, as for :func:`heatsoak.comparison.compare`;
     `data_budget` is how many bytes of base64 the series may take; None keeps the page's file within
     `PAGE_BYTES`. A `twin` is shown beside the recordings, and `progress` told how far its maps are.
     Raises UsageError for a comparison that cannot be made, and for a twin that follows none of them

@@ -8,11 +8,11 @@ from itertools import combinations
 import numpy as np
 
 from heatsoak.analysis import definitions
-from heatsoak.analysis.comparison import model
-from heatsoak.analysis.comparison.measures import Measure
-from heatsoak.analysis.comparison.pairing import PairedStep, Stratum
-from heatsoak.analysis.comparison.spread import Difference, GroupMean, Spread, holm
 from heatsoak.analysis.likeness import LENGTH_TOLERANCE
+from heatsoak.comparison import model
+from heatsoak.comparison.measures import Measure
+from heatsoak.comparison.pairing import PairedStep, Stratum
+from heatsoak.comparison.spread import Difference, GroupMean, Spread, holm
 from heatsoak.protocol import Label
 from heatsoak.words import number_text
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 from heatsoak import words
 from heatsoak.analysis import definitions
-from heatsoak.analysis.comparison import model
-from heatsoak.analysis.comparison.pairing import TOLERANCE_K
-from heatsoak.analysis.comparison.runs import KEYS
 from heatsoak.analysis.findings import Throttles
+from heatsoak.comparison import model
+from heatsoak.comparison.pairing import TOLERANCE_K
+from heatsoak.comparison.runs import KEYS
 from heatsoak.protocol import Label
 from heatsoak.protocol.conditions import phrase
 from heatsoak.units import GB

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from heatsoak.analysis.comparison.measures import Measure, measure, score_measures
 from heatsoak.analysis.findings import RecordingFindings, StepFindings
 from heatsoak.analysis.names import DRIVE
 from heatsoak.analysis.view import RecordingView, StepView
+from heatsoak.comparison.measures import Measure, measure, score_measures
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.identity import numbered
 from heatsoak.protocol import REPETITIONS, Label

@@ -14,10 +14,10 @@ from typing import Literal
 import numpy as np
 
 from heatsoak import ranges
-from heatsoak.analysis.comparison.linear import Design, dummies
-from heatsoak.analysis.comparison.measures import DRAWS, Measure
-from heatsoak.analysis.comparison.model import IntervalOf
 from heatsoak.analysis.series import Array
+from heatsoak.comparison.measures import DRAWS, Measure
+from heatsoak.comparison.model import IntervalOf
+from heatsoak.facts.effects import Design, dummies
 from heatsoak.protocol import Label
 
 Scale = Literal["ratio", "difference"]

@@ -1,4 +1,4 @@
-"""The mixed model of a rack: what places, drives and repeated runs do to a measure.
+"""The mixed model: what places, drives and repeated runs do to a measure.
 
     value = mean of the model + effect of each place + effect of the drive + noise of the run
 
@@ -14,9 +14,14 @@ The restricted likelihood (Patterson and Thompson 1971) is not maximised over th
 averaged, with the prior of Tiao and Tan (1965): flat in the logarithms of the noise's variance and
 of that of a drive's mean, which for balanced racks gives the intervals of an analysis of variance.
 So a variance of zero is a value like others, and nothing can fail to converge.
+
+`Design`, `Laws` and `Mixture` are for any linear model of which one number more is unknown than has
+a solution in closed form: how much drives vary beside their runs, or how alike neighbouring days
+are. Given that number, all sums of unknowns follow Student's law; so they are averaged over it, by
+how likely each of its values is.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, compress
@@ -25,9 +30,130 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from heatsoak import ranges
-from heatsoak.analysis.comparison import linear
 from heatsoak.analysis.series import Array
+from heatsoak.ranges import USUAL_LEVEL, Covers, Range, tails
+
+#: A quantile is found by halving: this often.
+_HALVINGS = 30
+#: Smaller singular values are nothing, and so are smaller parts of a sum.
+_ZERO, _NO_PART = 1e-9, 1e-6
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Student's laws with `df` degrees of freedom, weighted.
+
+    Attributes:
+        at, scale: their middles and scales, a row for each quantity and a column for each law.
+        weight: of each law, 1 in all.
+    """
+
+    at: Array
+    scale: Array
+    weight: Array
+    df: int
+
+    @property
+    def middle(self) -> Array:
+        """The mean of each quantity."""
+        return np.asarray(self.at @ self.weight)
+
+    def below(self, value: Array) -> Array:
+        """Return the probability that each quantity is below its `value`."""
+        z = (value[:, None] - self.at) / self.scale
+        return np.asarray(special.stdtr(self.df, z) @ self.weight)
+
+    def chance(self) -> Array:
+        """Return how likely each quantity would be as far from 0, on either side, by chance."""
+        below = self.below(np.zeros(len(self.at)))
+        return np.asarray(2 * np.minimum(below, 1 - below))
+
+    def ranges(self, of: Covers, level: float = USUAL_LEVEL) -> list[Range]:
+        """Return each quantity with its interval, of so much of the probability."""
+        ends = np.transpose([self.quantile(share) for share in tails(level)])
+        return [
+            Range.around(float(mid), (float(low), float(high)), of, level)
+            for mid, (low, high) in zip(self.middle, ends, strict=True)
+        ]
+
+    def quantile(self, share: float | Array) -> Array:
+        """Return the value of each quantity that `share` (of each) of the probability is below."""
+        reach = np.abs(special.stdtrit(self.df, np.reshape(share, (-1, 1)))) * self.scale
+        low, high = (self.at - reach).min(axis=1), (self.at + reach).max(axis=1)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            is_below = self.below(middle) < share
+            low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
+        return np.asarray((low + high) / 2)
+
+
+def dummies(column: Sequence[Hashable], levels: Sequence[Hashable]) -> Array:
+    """Return a row for each entry, with 1 in the column of its level."""
+    return np.asarray([[float(one == level) for level in levels] for one in column])
+
+
+class Design:
+    """What columns (n, p) tell of their unknowns, of which some may make up for others.
+
+    Attributes:
+        basis: orthonormal, (n, rank).
+        width: how many unknowns there are.
+    """
+
+    def __init__(self, columns: Array) -> None:
+        axes, sizes, rows = np.linalg.svd(columns, full_matrices=False)
+        self.width = columns.shape[1]
+        kept = sizes > _ZERO * sizes[0]
+        self.basis, self._rows, self._sizes = axes[:, kept], rows[kept], sizes[kept]
+
+    @property
+    def rank(self) -> int:
+        """How many unknowns can be told."""
+        return len(self._sizes)
+
+    def tells(self, sums: Array) -> NDArray[np.bool_]:
+        """Return which sums of unknowns, a row of weights each, can be told."""
+        missing = np.abs(sums - sums @ self._rows.T @ self._rows).max(axis=1)
+        return np.asarray(missing < _NO_PART * np.maximum(np.abs(sums).max(axis=1), 1.0))
+
+    def along(self, sums: Array) -> Array:
+        """Return the weights of the same sums for what is fitted to the basis."""
+        return np.asarray(sums @ (self._rows / self._sizes[:, None]).T)
+
+
+@dataclass(frozen=True)
+class Laws:
+    """Unknowns that are fitted under several laws of the noise, an entry each.
+
+    Attributes:
+        at: their values, (laws, k).
+        inverse: their covariance in units of the noise's variance, (laws, k, k).
+        left: the square of what they leave, with `df` degrees of freedom.
+        weight: how likely each law is, 1 in all.
+    """
+
+    at: Array
+    inverse: Array
+    left: Array
+    weight: Array
+    df: int
+
+    @property
+    def noise(self) -> Array:
+        """The noise's standard deviation under each law."""
+        return np.sqrt(self.left / self.df)
+
+    def sums(self, weights: Array) -> Mixture:
+        """Return sums of the unknowns, a row of weights each."""
+        variance = np.einsum("cp,lpq,cq->cl", weights, self.inverse, weights, optimize=True)
+        scale = np.sqrt(np.maximum(variance, 1e-12)) * self.noise
+        return Mixture(weights @ self.at.T, np.maximum(scale, 1e-12), self.weight, self.df)
+
+
+def weights_of(log_likelihood: Array) -> Array:
+    """Return how likely each of several laws is, 1 in all."""
+    weight = np.exp(log_likelihood - log_likelihood.max())
+    return np.asarray(weight / weight.sum())
 
 
 @dataclass(frozen=True)
@@ -101,9 +227,7 @@ class Observations:
         """
         groups = self.drives if by_drive else self.models
         _, of, count = np.unique(groups, return_inverse=True, return_counts=True)
-        columns = [
-            linear.dummies(column, list(dict.fromkeys(column))) for column in self.columns.values()
-        ]
+        columns = [dummies(column, list(dict.fromkeys(column))) for column in self.columns.values()]
         both = np.column_stack([*columns, self.values])
         # sums within groups are as good as a column for each group, and much smaller
         sums = np.zeros((len(count), both.shape[1]))
@@ -149,8 +273,6 @@ _RATIOS = np.geomspace(1e-5, 1e9, 160)
 _SHARES = np.linspace(0, 1, 51)
 #: Ratios that are less likely than the likeliest by this factor do not count.
 _UNLIKELY = 1e-5
-#: Smaller singular values, and variances, are nothing.
-_ZERO = 1e-9
 
 
 class EffectsFit:
@@ -168,11 +290,9 @@ class EffectsFit:
         self._drives = list(dict.fromkeys(seen.drives))
         columns = {"model": seen.models, **seen.columns}
         self._levels = {key: list(dict.fromkeys(column)) for key, column in columns.items()}
-        fixed = np.hstack(
-            [linear.dummies(column, self._levels[key]) for key, column in columns.items()]
-        )
-        drives = linear.dummies(seen.drives, self._drives)
-        self._fixed, both = linear.Design(fixed), linear.Design(np.hstack([fixed, drives]))
+        fixed = np.hstack([dummies(column, self._levels[key]) for key, column in columns.items()])
+        drives = dummies(seen.drives, self._drives)
+        self._fixed, both = Design(fixed), Design(np.hstack([fixed, drives]))
         self.drive_df = both.rank - self._fixed.rank
         self.run_df = len(seen.values) - both.rank
         self._has_random = self.drive_df >= MIN_DRIVE_DF
@@ -217,12 +337,12 @@ class EffectsFit:
         if mixes:  # flat in the logarithm of 1 + ratio x runs, by steps of the ratio's logarithm
             log_likelihood += np.log(ratio / (1 / mean_runs + ratio))
         likely = log_likelihood > log_likelihood.max() + np.log(_UNLIKELY)
-        weight = linear.weights_of(log_likelihood[likely])
+        weight = weights_of(log_likelihood[likely])
         self._ratio, self._shrink, self._solved = ratio[likely], shrink[likely], solved[likely]
-        self._laws = linear.Laws(first + self._solved, inverse[likely], left[likely], weight, df)
+        self._laws = Laws(first + self._solved, inverse[likely], left[likely], weight, df)
         self._of_drives, self._runs = of_drives, runs
 
-    def _sums(self, rows: Array) -> tuple[linear.Mixture, NDArray[np.bool_]]:
+    def _sums(self, rows: Array) -> tuple[Mixture, NDArray[np.bool_]]:
         """Sums of fixed effects, a row of weights each, and which of them can be told."""
         wide = np.zeros((len(rows), self._design.width))
         wide[:, : rows.shape[1]] = rows
@@ -237,7 +357,7 @@ class EffectsFit:
         """Return the places of a label."""
         return self._levels[key]
 
-    def places(self, key: str) -> list[ranges.Range] | None:
+    def places(self, key: str) -> list[Range] | None:
         """Return what each place does against the mean of all; None if that cannot be told.
 
         Where models have places of their own, the mean is that of the model's.
@@ -256,7 +376,7 @@ class EffectsFit:
         of = dict(zip(self._seen.columns[key], self._seen.models, strict=True))
         return np.asarray([[float(of[one] == of[two]) for two in levels] for one in levels])
 
-    def widest(self, key: str) -> ranges.Range | None:
+    def widest(self, key: str) -> Range | None:
         """Return the largest difference between places.
 
         The interval holds for the largest one, whichever it is: that of each pair is widened
@@ -269,16 +389,14 @@ class EffectsFit:
         rows = np.zeros((len(pairs), len(self._levels[key])))
         for row, (i, j) in zip(rows, pairs, strict=True):
             row[i], row[j] = 1.0, -1.0
-        found = self._effects(key, rows, 1 - (1 - ranges.USUAL_LEVEL) / len(pairs))
+        found = self._effects(key, rows, 1 - (1 - USUAL_LEVEL) / len(pairs))
         if found is None:
             return None
         sizes = [one.size for one in found]
         ends = max(0.0, *(one.low for one in sizes)), max(max(one.high, -one.low) for one in sizes)
-        return ranges.Range.around(max(one.mid for one in sizes), ends, "drives")
+        return Range.around(max(one.mid for one in sizes), ends, "drives")
 
-    def _effects(
-        self, key: str, weights: Array, level: float = ranges.USUAL_LEVEL
-    ) -> list[ranges.Range] | None:
+    def _effects(self, key: str, weights: Array, level: float = USUAL_LEVEL) -> list[Range] | None:
         if not self.can_tell:
             return None
         found, told = self._sums(self._rows(key, weights))
@@ -292,7 +410,7 @@ class EffectsFit:
         ]
         return np.hstack(parts)
 
-    def drives(self) -> dict[str, ranges.Range] | None:
+    def drives(self) -> dict[str, Range] | None:
         """Return what each drive does against its model (best linear unbiased predictions).
 
         Without repeated runs, nothing tells the drive's own part of a deviation: the intervals
@@ -305,18 +423,15 @@ class EffectsFit:
             "dp,gpq,dq->dg", self._by_drive, self._laws.inverse, self._by_drive, optimize=True
         )
         if not self.has_repeats:
-            reach = (
-                special.stdtrit(self._laws.df, ranges.tails(ranges.USUAL_LEVEL)[1])
-                * self._laws.noise
-            )
+            reach = special.stdtrit(self._laws.df, tails(USUAL_LEVEL)[1]) * self._laws.noise
             own = _SHARES * left
             ends = reach * np.sqrt(_SHARES * (1 - _SHARES) + _SHARES**2 * spread)
             lows, highs = (own - ends).min(axis=1).tolist(), (own + ends).max(axis=1).tolist()
             whole = zip(self._drives, left[:, 0].tolist(), lows, highs, strict=True)
-            return {name: ranges.Range.around(mid, (a, b), "drives") for name, mid, a, b in whole}
+            return {name: Range.around(mid, (a, b), "drives") for name, mid, a, b in whole}
         shrink = self._shrink.T
         scale = np.sqrt(shrink + shrink**2 * spread) * self._laws.noise
-        predicted = linear.Mixture(shrink * left, scale, self._laws.weight, self._laws.df)
+        predicted = Mixture(shrink * left, scale, self._laws.weight, self._laws.df)
         return dict(zip(self._drives, predicted.ranges("drives"), strict=True))
 
     @property
@@ -325,21 +440,21 @@ class EffectsFit:
         return self.can_tell and self._has_random
 
     @cached_property
-    def drive_sd(self) -> ranges.Range | None:
+    def drive_sd(self) -> Range | None:
         """The standard deviation of drives of one model; with the noise, without repeated runs."""
         if not self.knows_drives:
             return None
         return self._deviation(np.sqrt(self._ratio) if self.has_repeats else np.ones(1), "drives")
 
     @cached_property
-    def run_sd(self) -> ranges.Range | None:
+    def run_sd(self) -> Range | None:
         """The standard deviation of repeated runs; None if nothing was repeated."""
         return self._deviation(np.ones(len(self._ratio)), "runs") if self.has_repeats else None
 
-    def _deviation(self, factor: Array, of: ranges.Covers) -> ranges.Range:
-        low, high = ranges.tails(ranges.USUAL_LEVEL)
+    def _deviation(self, factor: Array, of: Covers) -> Range:
+        low, high = tails(USUAL_LEVEL)
         low, mid, high = (self._deviation_quantile(factor, share) for share in (low, 0.5, high))
-        return ranges.Range(low, mid, high, of)
+        return Range(low, mid, high, of)
 
     def _deviation_quantile(self, factor: Array, share: float) -> float:
         """The quantile of factor x noise, whose square is left / chi-square given the ratio."""
@@ -364,7 +479,7 @@ class EffectsFit:
         ranked = [self._drives[i] for i in np.argsort(-score) if score[i] > 0]
         return next((one for one in ranked if one in among), None)
 
-    def shift(self, own: Observations) -> linear.Mixture | None:
+    def shift(self, own: Observations) -> Mixture | None:
         """Return how far another drive of these models is from what these drives suggest.
 
         `own` are its runs, in places that these drives know. The law is that of a deviation over
@@ -375,15 +490,11 @@ class EffectsFit:
         columns = {"model": own.models, **own.columns}
         if any(set(column) - set(self._levels[key]) for key, column in columns.items()):
             return None
-        row = np.hstack(
-            [linear.dummies(column, self._levels[key]) for key, column in columns.items()]
-        )
+        row = np.hstack([dummies(column, self._levels[key]) for key, column in columns.items()])
         expected, told = self._sums(row.mean(axis=0, keepdims=True))
         if not told.all():
             return None
         runs = len(own.values)
         own_variance = (self._ratio + 1 / runs) * self._laws.noise**2
         scale = np.sqrt(expected.scale**2 + own_variance)
-        return linear.Mixture(
-            np.mean(own.values) - expected.at, scale, self._laws.weight, self._laws.df
-        )
+        return Mixture(np.mean(own.values) - expected.at, scale, self._laws.weight, self._laws.df)

@@ -6,16 +6,21 @@ from dataclasses import replace
 import numpy as np
 
 from heatsoak import words
-from heatsoak.analysis.comparison import headline, model
-from heatsoak.analysis.comparison.pairing import (
+from heatsoak.analysis.definitions import METRICS, NO_THROUGHPUT
+from heatsoak.analysis.findings import WORST_FIRST, Findings, Throttles
+from heatsoak.analysis.judge import read_and_judge
+from heatsoak.analysis.names import DRIVE
+from heatsoak.analysis.view import RecordingView
+from heatsoak.comparison import headline, model
+from heatsoak.comparison.pairing import (
     PairedStep,
     Stratum,
     find_sections,
     pair,
     score_sections,
 )
-from heatsoak.analysis.comparison.rows import rank, section_rows
-from heatsoak.analysis.comparison.runs import (
+from heatsoak.comparison.rows import rank, section_rows
+from heatsoak.comparison.runs import (
     KEYS,
     MODEL,
     GroupedRun,
@@ -23,11 +28,6 @@ from heatsoak.analysis.comparison.runs import (
     drive_label,
     group_runs,
 )
-from heatsoak.analysis.definitions import METRICS, NO_THROUGHPUT
-from heatsoak.analysis.findings import WORST_FIRST, Findings, Throttles
-from heatsoak.analysis.judge import read_and_judge
-from heatsoak.analysis.names import DRIVE
-from heatsoak.analysis.view import RecordingView
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.protocol import Label
 from heatsoak.protocol.conditions import short
