@@ -73,7 +73,7 @@ def test_the_output_of_a_command_is_as_its_schema_says(
     document = document_of(*words, cwd=pair)
     assert complaints(document, schema_of(name, pair)) == []
     rows = document if isinstance(document, list) else [document]
-    version = 2 if name in ("analyze", "run") else 1
+    version = 2 if name in ("analyze", "compare", "run") else 1
     assert all(row["schema_version"] == version for row in rows)
 
 

@@ -5,15 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compared import DURATION_S, READ, Array, falling, noise, run, steady
+from compared import DURATION_S, READ, Array, falling, run, steady
 from heatsoak.analysis import analyze
-from heatsoak.analysis.series import RateSeries
 from heatsoak.comparison import Comparison, ComparisonRow, NotAlikeError, compare
-from heatsoak.comparison.measures import RateNoise, block_length
-from heatsoak.comparison.spread import holm
 from heatsoak.errors import UsageError
+from heatsoak.facts.effects import adjusted
 from heatsoak.recording import InMemoryRecording
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 
@@ -54,26 +52,63 @@ def interval(row: ComparisonRow) -> tuple[float, float]:
 
 
 def test_a_difference_that_is_there_is_shown_with_its_size() -> None:
-    found = between(steady(1000), steady(1100))
+    levels = {"none": (1000, 1010, 990), "big": (1100, 1108, 1092)}
+    found = compare(groups({name: [*map(steady, of)] for name, of in levels.items()}), "heatsink")
     mean = row(found, "mean_mb_s")
     assert mean.baseline == pytest.approx(1000, rel=0.01)
     assert mean.delta_pct == pytest.approx(10, abs=1)
     assert mean.delta_pct == pytest.approx(100 * (mean.value - mean.baseline) / mean.baseline)  # type: ignore[operator]
     low, high = interval(mean)
     assert 0 < low < 10 < high < 20
-    assert (mean.verdict, mean.interval_of, mean.runs) == ("better", "this run", 1)
+    assert (mean.verdict, mean.interval_of, mean.runs) == ("better", "runs", 3)
     assert found.baseline == "none"
+
+
+def test_one_run_each_gives_the_number_and_calls_nothing_better() -> None:
+    found = between(steady(1000), steady(1500))
+    mean = row(found, "mean_mb_s")
+    assert mean.delta_pct == pytest.approx(50, abs=2)
+    assert (mean.ci95_pct, mean.interval_of, mean.p) == ((None, None), None, None)
+    assert {each.verdict for each in found.rows} <= {"one run", "no difference shown"}
+
+
+def test_a_third_group_changes_nothing_of_what_is_said_of_two() -> None:
+    levels = {"none": (1000, 1040, 985), "big": (1100, 1150, 1080), "huge": (900, 1900, 1300)}
+    recordings = groups({name: [*map(steady, of)] for name, of in levels.items()})
+    alone, beside = (
+        row(compare(of, "heatsink"), "mean_mb_s") for of in (recordings[:6], recordings)
+    )
+    assert alone.ci95_pct == beside.ci95_pct
+    turned = row(compare(recordings[5::-1], "heatsink"), "mean_mb_s")
+    assert turned.ci95_pct == pytest.approx(alone.ci95_pct)
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+def test_a_condition_that_was_tried_on_many_drives_has_an_interval_of_drives(runs: int) -> None:
+    own = np.random.default_rng(1).normal(0, 0.03, (2, 8))
+    recordings = [
+        run({"heatsink": sink}, steady(1000 * gain * np.exp(own[number, drive])),
+            seed=100 * number + 10 * drive + repeat,
+            drive={"model": "a", "serial": f"{sink}{drive}"})
+        for number, (sink, gain) in enumerate([("none", 1.0), ("big", 1.2)])
+        for drive in range(8)
+        for repeat in range(runs)
+    ]  # fmt: skip
+    found = compare(recordings, "heatsink")
+    mean = row(found, "mean_mb_s")
+    assert (mean.runs, mean.interval_of, mean.verdict) == (8 * runs, "drives", "better")
+    low, high = interval(mean)
+    assert 10 < low < 20 < high < 30
+    assert any("different drives" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(("count", "most"), [(4, 1), pytest.param(20, 3, marks=pytest.mark.long)])
 def test_no_difference_is_shown_between_runs_of_the_same(count: int, most: int) -> None:
     shown = 0
     for seed in range(count):
-        pair = [
-            run({"heatsink": group}, steady(1000), seed=2 * seed + number)
-            for number, group in enumerate(("none", "big"))
-        ]
-        end = row(compare(pair, "heatsink"), "end_mb_s")
+        levels = np.random.default_rng(seed).normal(1000, 10, 6)
+        same = {"none": [*map(steady, levels[:3])], "big": [*map(steady, levels[3:])]}
+        end = row(compare(groups(same), "heatsink"), "end_mb_s")
         shown += end.verdict not in ("no difference shown", "negligible")
     # one in twenty is what 95 % intervals are expected to show
     assert shown <= most
@@ -85,92 +120,11 @@ def test_a_metric_that_is_better_low_is_worse_where_it_is_higher() -> None:
     assert depth.baseline == pytest.approx(10, abs=2)
     assert depth.value == pytest.approx(50, abs=2)
     assert depth.delta == pytest.approx(40, abs=3)
-    assert depth.verdict == "worse"
+    twice = {"none": [falling(60, 0.9)] * 2, "big": [falling(120, 0.5)] * 2}
+    assert row(compare(groups(twice), "heatsink"), "depth_pct").verdict == "worse"
     onset = row(found, "onset_s")
     assert onset.delta_pct == pytest.approx(100, abs=5)
-    assert (onset.ci95_pct, onset.verdict) == ((None, None), "not tested")
-
-
-@pytest.mark.parametrize(
-    ("reps", "least"), [(50, 0.86), pytest.param(200, 0.91, marks=pytest.mark.long)]
-)
-@pytest.mark.parametrize("window_s", [60.0, 300.0])
-def test_an_interval_covers_what_it_says_on_autocorrelated_noise(
-    window_s: float, reps: int, least: float
-) -> None:
-    t_s = np.arange(1, 3001) / 10
-    covered, naive = 0, 0
-    for seed in range(reps):
-        wander = noise(len(t_s), seed, sigma=0.05)
-        series = RateSeries(t_s, np.full(len(t_s), 0.1), 1000 * (1 + wander), "mb_s")
-        draws = RateNoise(series).draws(300 - window_s, 300, np.random.default_rng(seed))
-        assert draws is not None
-        off = series.mean(300 - window_s, 300) - 1000
-        low, high = np.quantile(draws, [0.025, 0.975])
-        covered += low <= off <= high
-        inside = series.values[t_s > 300 - window_s]
-        naive += abs(off) <= 1.96 * inside.std() / np.sqrt(len(inside))
-    assert least <= covered / reps <= 0.985
-    assert naive / reps < 0.6
-
-
-def test_a_fall_and_a_slide_within_a_step_do_not_count_as_noise() -> None:
-    t_s = np.arange(1, 3001) / 10
-    wander = 1 + noise(len(t_s), 3)
-    level = RateSeries(t_s, np.full(len(t_s), 0.1), 1000 * wander, "mb_s")
-    slope = np.where(t_s <= 60, 2000, 1000 - t_s)
-    fallen = RateSeries(t_s, np.full(len(t_s), 0.1), slope + 1000 * (wander - 1), "mb_s")
-    widths = [
-        float(np.ptp(np.quantile(draws, [0.025, 0.975])))
-        for each in (RateNoise(level), RateNoise(fallen, [60.0]))
-        if (draws := each.draws(0, 300, np.random.default_rng(0))) is not None
-    ]
-    assert widths[1] == pytest.approx(widths[0], rel=0.35)
-
-
-def test_an_interval_is_about_the_value_where_throughput_slides() -> None:
-    t_s = np.arange(1, 3001) / 10
-    slide = np.where(t_s < 60, 1.0, 0.4 + 0.6 * np.exp(-(t_s - 60) / 40))
-    recordings = [
-        run({"heatsink": group}, 1000 * gain * slide, seed=seed, sigma=0.001)
-        for seed, (group, gain) in enumerate([("none", 1.0), ("big", 1.2)])
-    ]
-    rows = compare(recordings, "heatsink").rows
-    intervals = [(r.ci95_pct, r.delta_pct, r.metric) for r in rows if r.interval_of is not None]
-    assert len(intervals) >= 4
-    for (low, high), delta, metric in intervals:
-        if low is not None and high is not None and delta is not None:
-            assert low <= delta <= high, metric
-
-
-def test_blocks_grow_with_the_correlation_and_white_noise_needs_none() -> None:
-    lengths = [block_length(noise(4000, 1, correlation=rho)) for rho in (0.0, 0.5, 0.9, 0.97)]
-    assert lengths == sorted(lengths)
-    assert lengths[0] < 3
-    assert lengths[-1] > 20
-
-
-@settings(max_examples=15, deadline=None)
-@given(scale=st.floats(1e-3, 1e6), shift=st.floats(-1e3, 1e3))
-def test_draws_go_with_the_unit_and_do_not_mind_the_level(scale: float, shift: float) -> None:
-    t_s = np.arange(1, 1201) / 10
-    values = noise(len(t_s), 7)
-
-    def draws(of: Array) -> Array:
-        found = RateNoise(RateSeries(t_s, np.full(len(t_s), 0.1), of, "mb_s")).draws(
-            0, 120, np.random.default_rng(1)
-        )
-        assert found is not None
-        return found
-
-    moved = draws((values + shift) * scale)
-    assert moved == pytest.approx(draws(values) * scale, rel=1e-3, abs=1e-5 * scale)
-
-
-def test_what_is_too_short_has_no_interval() -> None:
-    mean = row(between(steady(1000)[:400], steady(1000)[:400]), "mean_mb_s")
-    assert (mean.ci95_pct, mean.interval_of) == ((None, None), None)
-    assert mean.verdict == "not tested"
+    assert (onset.ci95_pct, onset.verdict) == ((None, None), "one run")
 
 
 def test_several_runs_are_compared_by_how_they_differ_and_not_by_their_own_noise() -> None:
@@ -180,7 +134,7 @@ def test_several_runs_are_compared_by_how_they_differ_and_not_by_their_own_noise
     assert (mean.runs, mean.baseline_runs, mean.interval_of) == (3, 3, "runs")
     assert mean.delta_pct == pytest.approx(3, abs=1)
     low, high = interval(mean)
-    # Welch: 4 degrees of freedom, 8 % between runs
+    # 8 % between runs
     assert low < -10
     assert high > 15
     assert mean.verdict == "no difference shown"
@@ -209,7 +163,8 @@ def test_a_group_that_was_run_once_takes_its_spread_from_the_others() -> None:
 
 
 def test_a_step_that_never_fell_has_no_onset_that_could_be_taken_for_a_number() -> None:
-    found = between(falling(60, 0.5), steady(2000))
+    twice = {"none": [falling(60, 0.5)] * 2, "big": [steady(2000)] * 2}
+    found = compare(groups(twice), "heatsink")
     onset = row(found, "onset_s")
     assert onset.value is None
     assert onset.value_at_least == pytest.approx(DURATION_S)
@@ -261,7 +216,7 @@ def test_equal_other_conditions_are_paired_and_combined() -> None:
     assert pooled.verdict == "better"
     assert pooled.pairs_higher == 4
     assert [(r.other_conditions["load"], r.other_conditions["gpus"]) for r in single] == [*STRATA]
-    assert all(r.interval_of == "this run" and r.pairs == 1 and not r.pooled for r in single)
+    assert all(r.verdict == "one run" and r.pairs == 1 and not r.pooled for r in single)
     assert "load" not in pooled.other_conditions
 
 
@@ -275,7 +230,7 @@ def test_a_change_that_differs_between_conditions_is_not_shown_as_one() -> None:
     ]  # fmt: skip
     pooled, *single = [r for r in compare(recordings, "slot").rows if r.metric == "mean_mb_s"]
     assert pooled.verdict == "no difference shown"
-    assert {r.verdict for r in single} >= {"better", "worse"}
+    assert {r.verdict for r in single} == {"one run"}
 
 
 def test_what_has_no_pair_is_named_and_left_out() -> None:
@@ -292,7 +247,7 @@ def test_groups_are_ranked_and_those_not_told_apart_share_a_rank() -> None:
     found = compare(matrix(gains), "slot")
     first, second, third = found.ranking
     assert (first.group, first.rank, first.ranks) == ("upright", 1, (1, 1))
-    assert first.best_share == pytest.approx(1)
+    assert first.best_share == pytest.approx(1, abs=0.01)
     assert {second.group, third.group} == {"bottom", "top"}
     assert second.rank == third.rank == 2
     assert second.ranks == (2, 3)
@@ -321,16 +276,16 @@ def test_what_is_ranked_by_can_be_chosen() -> None:
 
 
 def test_many_groups_are_held_to_more_than_one() -> None:
-    adjusted = holm([0.04, None, 0.001, 0.02])
-    assert adjusted == [0.04, None, pytest.approx(0.003), pytest.approx(0.04)]
+    found = adjusted([0.04, None, 0.001, 0.02])
+    assert found == [0.04, None, pytest.approx(0.003), pytest.approx(0.03)]
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_no_p_is_made_smaller_and_their_order_stays(p_values: list[float]) -> None:
-    adjusted = [p for p in holm(p_values) if p is not None]
-    assert all(new >= old for new, old in zip(adjusted, p_values, strict=True))
+    found = [p for p in adjusted(p_values) if p is not None]
+    assert all(new >= old for new, old in zip(found, p_values, strict=True))
     order = np.argsort(p_values, kind="stable")
-    assert np.all(np.diff(np.array(adjusted)[order]) >= 0)
+    assert np.all(np.diff(np.array(found)[order]) >= 0)
 
 
 def two(**second: Any) -> list[InMemoryRecording]:
@@ -467,7 +422,9 @@ def test_drives_are_compared_by_drive_and_by_model() -> None:
         run({}, steady(1000), drive={"model": "A", "serial": "1"}, name="a", temp_c=30.0),
         run({}, steady(1500), drive={"model": "B", "serial": "2"}, name="b", seed=1),
     ]
-    assert row(compare(recordings, "model", "A"), "mean_mb_s", "B").verdict == "better"
+    assert row(compare(recordings, "model", "A"), "mean_mb_s", "B").delta_pct == pytest.approx(
+        50, abs=2
+    )
     assert row(compare(recordings, "drive"), "mean_mb_s", "B 2").baseline_group == "A 1"
 
 
@@ -476,7 +433,9 @@ def test_the_same_step_of_two_protocols_is_compared_by_protocol() -> None:
         run({}, steady(1000), protocol="cold", name="a"),
         run({}, steady(900), protocol="hot", name="b", seed=1, steps=[{"kind": "purge"}, READ]),
     ]
-    assert row(compare(recordings, "protocol", "cold"), "mean_mb_s", "hot").verdict == "worse"
+    assert row(
+        compare(recordings, "protocol", "cold"), "mean_mb_s", "hot"
+    ).delta_pct == pytest.approx(-10, abs=1)
 
 
 def test_numbers_of_repetitions_are_no_conditions() -> None:
@@ -498,9 +457,9 @@ def test_power_latency_and_the_hottest_reading_are_compared_where_they_were_logg
     found = compare(recordings, "heatsink")
     assert row(found, "power_mean_w").delta_pct == pytest.approx(-20)
     assert row(found, "efficiency_mb_per_j").delta_pct == pytest.approx(25, abs=2)
-    assert row(found, "efficiency_mb_per_j").verdict == "better"
+    assert row(found, "efficiency_mb_per_j").better == "higher"
     assert row(found, "latency_mean_us").value == pytest.approx(400)
-    assert row(found, "read_latency_p99_us").verdict == "better"
+    assert row(found, "read_latency_p99_us").delta_pct == pytest.approx(-20)
     assert row(found, "temp_start_c").delta == pytest.approx(-2)
     assert row(found, "temp_max_c").value == pytest.approx(60, abs=0.5)
 
@@ -583,7 +542,7 @@ def test_a_step_that_did_nothing_or_has_hardly_a_sample_is_compared_as_far_as_it
     ]
     mean = row(compare(recordings, "heatsink"), "mean_mb_s")
     assert mean.value == pytest.approx(float(values.mean()), rel=0.05)
-    assert mean.verdict in ("no difference shown", "negligible", "not tested")
+    assert mean.verdict in ("no difference shown", "one run")
 
 
 def test_a_fall_to_nothing_is_compared() -> None:

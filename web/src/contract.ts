@@ -899,7 +899,7 @@ export interface ComparisonHeadline {
  *     definition: how a score is calculated; None for a step.
  *     steps: the steps of a score.
  *     p: the two-sided p value of the difference.
- *     p_holm: the same after Holm's correction for all groups of this metric and step.
+ *     p_adjusted: the same, corrected for all groups of this metric and step (Benjamini-Hochberg).
  *     other_conditions: those that have the same value in group and baseline.
  *     pairs: the number of sets of other conditions that it is a mean over.
  *     pairs_higher: in how many of them the group's value is higher.
@@ -909,7 +909,7 @@ export interface ComparisonHeadline {
  *     caveats: how recordings that were compared anyway differ.
  */
 export interface ComparisonRow {
-  schema_version?: 1;
+  schema_version?: 2;
   metric: string;
   step: string;
   group: string | number | boolean;
@@ -940,13 +940,20 @@ export interface ComparisonRow {
    * @maxItems 2
    */
   ci95: [number | null, number | null];
-  interval_of: ("this run" | "runs" | "conditions") | null;
+  interval_of: ("runs" | "conditions" | "drives") | null;
   better: ("higher" | "lower") | null;
   why_neither?: string | null;
   verdict:
-    "better" | "worse" | "higher" | "lower" | "no difference shown" | "negligible" | "not tested";
+    | "better"
+    | "worse"
+    | "higher"
+    | "lower"
+    | "no difference shown"
+    | "negligible"
+    | "one run"
+    | "not tested";
   p: number | null;
-  p_holm: number | null;
+  p_adjusted: number | null;
   other_conditions: {
     [k: string]: string | number | boolean | null;
   };
@@ -971,7 +978,7 @@ export interface ComparisonRow {
  *     ranks: the lowest and the highest rank that the data permit.
  *     value: mean over the other conditions that all ranked groups have.
  *     ci95: its 95 % interval, in `unit`.
- *     best_share: the share of bootstrap draws in which it is the best, 0 to 1.
+ *     best_share: how likely it is the best, 0 to 1, by what the runs show.
  *     not_told_apart_from: groups without a shown difference from it.
  */
 export interface Ranked {

@@ -99,7 +99,7 @@ def not_alike(rows: Sequence[model.ComparisonRow]) -> str:
 
 def one_run_each(rows: Sequence[model.ComparisonRow]) -> str:
     """Return what follows the groups' names if nothing tells how far their next runs may differ."""
-    open_ = [row for row in rows if row.interval_of not in ("runs", "conditions")]
+    open_ = [row for row in rows if row.interval_of is None]
     if not open_:
         return ""
     return ", one run in each condition" if any(row.pooled for row in open_) else ", one run each"
@@ -152,7 +152,7 @@ def change_of(row: model.ComparisonRow) -> float | None:
     """Return the change in percent, if it is worth a word."""
     if row.delta_pct is None or row.verdict in ("no difference shown", "negligible"):
         return None
-    if row.verdict == "not tested" and abs(row.delta_pct) < _MIN_UNTESTED_PCT:
+    if row.verdict in ("one run", "not tested") and abs(row.delta_pct) < _MIN_UNTESTED_PCT:
         return None
     return row.delta_pct
 
@@ -339,6 +339,8 @@ def _moved(
     why = ""
     if row.why_neither is None:
         told.tones.add("better" if direction == row.better else "worse")
+    elif row.why_neither == model.WAS_SLOW:
+        why = ", but what falls later was slow from its start"
     else:
         why = f", but only because it is {speed}"
     told.falls.append(f"{name} falls {when}{why}")

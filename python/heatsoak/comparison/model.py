@@ -11,11 +11,22 @@ from heatsoak.ranges import Range
 
 Bounds = tuple[float | None, float | None]
 ComparisonVerdict = Literal[
-    "better", "worse", "higher", "lower", "no difference shown", "negligible", "not tested"
+    "better",
+    "worse",
+    "higher",
+    "lower",
+    "no difference shown",
+    "negligible",
+    "one run",
+    "not tested",
 ]
 Tone = Literal["better", "worse", "mixed", "alike"]
-#: What a confidence interval covers: these runs, further runs of the same, or further conditions.
-IntervalOf = Literal["this run", "runs", "conditions"]
+#: What a confidence interval covers: further runs of the same, further conditions, or drives.
+IntervalOf = Literal["runs", "conditions", "drives"]
+
+
+#: Why a later or smaller fall is not better.
+WAS_SLOW = "what falls later, or less, was slow from its start"
 
 
 def bounds_of(known: Range | None) -> Bounds:
@@ -64,7 +75,7 @@ class ComparisonRow(BaseModel):
         definition: how a score is calculated; None for a step.
         steps: the steps of a score.
         p: the two-sided p value of the difference.
-        p_holm: the same after Holm's correction for all groups of this metric and step.
+        p_adjusted: the same, corrected for all groups of this metric and step (Benjamini-Hochberg).
         other_conditions: those that have the same value in group and baseline.
         pairs: the number of sets of other conditions that it is a mean over.
         pairs_higher: in how many of them the group's value is higher.
@@ -74,7 +85,7 @@ class ComparisonRow(BaseModel):
         caveats: how recordings that were compared anyway differ.
     """
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     metric: str
     step: str
     group: Label
@@ -102,7 +113,7 @@ class ComparisonRow(BaseModel):
     why_neither: str | None = None
     verdict: ComparisonVerdict
     p: float | None
-    p_holm: float | None
+    p_adjusted: float | None
     other_conditions: dict[str, Label | None]
     pairs: int
     pairs_higher: int
@@ -141,7 +152,7 @@ class Ranked(BaseModel):
         ranks: the lowest and the highest rank that the data permit.
         value: mean over the other conditions that all ranked groups have.
         ci95: its 95 % interval, in `unit`.
-        best_share: the share of bootstrap draws in which it is the best, 0 to 1.
+        best_share: how likely it is the best, 0 to 1, by what the runs show.
         not_told_apart_from: groups without a shown difference from it.
     """
 

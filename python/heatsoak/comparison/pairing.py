@@ -9,7 +9,7 @@ from heatsoak.analysis.course import end_of
 from heatsoak.analysis.likeness import differences
 from heatsoak.analysis.names import DRIVE, ENCLOSURE
 from heatsoak.comparison.measures import Measure
-from heatsoak.comparison.runs import FILE, MODEL, PROTOCOL, GroupedRun
+from heatsoak.comparison.runs import FILE, MODEL, PROTOCOL, GroupedRun, drive_label
 from heatsoak.protocol import Label, Protocol, ScoreRule, kind_of_condition
 from heatsoak.words import share_text, temp_text
 
@@ -58,9 +58,12 @@ def pair(runs: Sequence[GroupedRun], by: str, baseline: Label, *, anyway: bool =
         apart = _apart(runs, key, baseline)
         if not apart:
             continue
-        if key in _GOES_ALONG or (by == ENCLOSURE and key != DRIVE):
+        several = key == DRIVE and _are_several(runs)
+        if several or key in _GOES_ALONG or (by == ENCLOSURE and key != DRIVE):
             keys.remove(key)
-            if key != PROTOCOL:
+            if several:
+                notes.append(f"different drives with each {by}: intervals cover how drives differ")
+            elif key != PROTOCOL:
                 notes.append(f"{key} differs along with {by}: {_values(runs, key)}")
             continue
         for group in apart:
@@ -94,6 +97,15 @@ def _all_of(runs: Sequence[GroupedRun], keys: list[str]) -> Stratum:
         groups.setdefault(run.group, []).append(run)
     values = {key: {run.others[key] for run in runs} for key in keys}
     return Stratum({key: next(iter(v)) for key, v in values.items() if len(v) == 1}, groups)
+
+
+def _are_several(runs: Sequence[GroupedRun]) -> bool:
+    """Whether each group has several drives, all of one model: how far these differ is told."""
+    drives: dict[Label, set[int]] = {}
+    for run in runs:
+        drives.setdefault(run.group, set()).add(run.drive)
+    models = {drive_label(run.recording.meta.drive, with_serial=False) for run in runs}
+    return len(models) == 1 and min(map(len, drives.values())) > 1
 
 
 def _apart(runs: Sequence[GroupedRun], key: str, baseline: Label) -> list[Label]:

@@ -1,6 +1,5 @@
 """Groups compared with the baseline: a row for each metric of each step, and the ranking."""
 
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -9,28 +8,27 @@ import numpy as np
 
 from heatsoak.analysis import definitions
 from heatsoak.analysis.likeness import LENGTH_TOLERANCE
-from heatsoak.comparison import model
-from heatsoak.comparison.measures import Measure
+from heatsoak.comparison import model, spread
 from heatsoak.comparison.pairing import PairedStep, Stratum
-from heatsoak.comparison.spread import Difference, GroupMean, Spread, holm
+from heatsoak.facts import effects
 from heatsoak.protocol import Label
 from heatsoak.words import number_text
 
+#: Of fewer runs nothing is told, even where only one of the groups falls.
+_MIN_RUNS = 3
 #: At a p value of this or more, no difference is shown.
 SIGNIFICANCE = 0.05
 
-Cells = dict[int, dict[Label, list[Measure]]]
 
-
-def measured_cells(section: PairedStep, metric: str) -> Cells:
+def measured_cells(section: PairedStep, metric: str) -> dict[int, dict[Label, spread.Cell]]:
     """Return a metric's measures in a section, for groups in which all runs have it."""
-    cells: Cells = {}
+    cells: dict[int, dict[Label, spread.Cell]] = {}
     for number, groups in section.cells.items():
         for group, runs in groups.items():
-            found = [section.measured(run).get(metric) for run in runs]
-            measures = [measure for measure in found if measure is not None]
-            if len(measures) == len(found):
-                cells.setdefault(number, {})[group] = measures
+            found = [(run.drive, section.measured(run).get(metric)) for run in runs]
+            cell = [(drive, one) for drive, one in found if one is not None]
+            if len(cell) == len(found):
+                cells.setdefault(number, {})[group] = cell
     return cells
 
 
@@ -53,26 +51,23 @@ def section_rows(
 def _rows(
     section: PairedStep,
     metric: definitions.Metric,
-    cells: Cells,
+    cells: spread.Cells,
     strata: Sequence[Stratum],
     groups: Sequence[Label],
     *,
     pooled: bool,
 ) -> Iterator[model.ComparisonRow]:
     baseline, *others = groups
-    spread = Spread(cells, metric.scale)
-    found: list[tuple[Label, list[int], GroupMean, GroupMean, Difference | None]] = []
+    found = []
     for group in others:
-        numbers = [number for number, there in cells.items() if group in there]
-        if not numbers:
-            continue
-        one, two = spread.mean(group, numbers), spread.mean(baseline, numbers)
-        found.append((group, numbers, one, two, spread.difference(one, two)))
-    adjusted = holm([d.p if d is not None else None for *_, d in found])
-    for (group, numbers, one, two, difference), p_holm in zip(found, adjusted, strict=True):
-        interval = None if difference is None else difference.ci95
-        relative = None if difference is None else difference.share_ci95
-        verdict = _verdict(metric, one, two, difference, p_holm)
+        if numbers := [number for number, there in cells.items() if group in there]:
+            one, two = (spread.mean(cells, each, numbers) for each in (group, baseline))
+            difference = spread.difference(cells, metric, group, baseline, numbers)
+            found.append((group, numbers, one, two, difference))
+    adjusted = effects.adjusted([None if d is None else d.p for *_, d in found])
+    for (group, numbers, one, two, difference), p in zip(found, adjusted, strict=True):
+        verdict = _verdict(metric, one, two, difference, p)
+        relative = difference.change_share if difference else None
         why = _why_neither(section, metric, (group, baseline), numbers, difference)
         better = metric.better if why is None else None
         if why is not None and difference is not None and verdict in ("better", "worse"):
@@ -99,14 +94,14 @@ def _rows(
             baseline_at_least=two.bound if two.value is None else None,
             delta=difference.delta if difference is not None else None,
             delta_unit=metric.delta_unit or metric.unit,
-            ci95=model.bounds_of(interval),
-            interval_of=spread.basis if interval is not None else None,
+            ci95=model.bounds_of(difference.change if difference else None),
+            interval_of=difference and difference.of,
             better=better,
             why_neither=why,
             better_by_pct=_better_by(better, difference),
             verdict=verdict,
             p=difference.p if difference is not None else None,
-            p_holm=p_holm,
+            p_adjusted=p,
             other_conditions=_shared([strata[number] for number in numbers]),
             pairs=len(numbers),
             pooled=pooled,
@@ -115,26 +110,26 @@ def _rows(
         )
 
 
-def _pairs_higher(cells: Cells, group: Label, baseline: Label, numbers: list[int]) -> int:
+def _pairs_higher(cells: spread.Cells, group: Label, baseline: Label, numbers: list[int]) -> int:
     """In how many strata the group's mean is higher."""
     return sum(
-        np.mean([m.bound for m in cells[n][group]]) > np.mean([m.bound for m in cells[n][baseline]])
+        spread.mean(cells, group, [n]).bound > spread.mean(cells, baseline, [n]).bound
         for n in numbers
     )
 
 
 def _verdict(
     metric: definitions.Metric,
-    one: GroupMean,
-    two: GroupMean,
-    difference: Difference | None,
-    p_holm: float | None,
+    one: spread.GroupMean,
+    two: spread.GroupMean,
+    difference: spread.Difference | None,
+    p: float | None,
 ) -> model.ComparisonVerdict:
     if difference is None:
         return _verdict_of_bounds(metric, one, two)
-    if p_holm is None:
-        return "no difference shown" if difference.delta == 0 else "not tested"
-    if p_holm >= SIGNIFICANCE:
+    if p is None:
+        return "no difference shown" if difference.delta == 0 else _untested(one, two)
+    if p >= SIGNIFICANCE:
         return "no difference shown"
     change = difference.share if metric.scale == "ratio" else difference.delta
     if change is not None and abs(change) < metric.negligible:
@@ -142,19 +137,25 @@ def _verdict(
     return _direction(metric, is_higher=difference.delta > 0)
 
 
+def _untested(one: spread.GroupMean, two: spread.GroupMean) -> model.ComparisonVerdict:
+    return "one run" if one.runs == two.runs == 1 else "not tested"
+
+
 def _verdict_of_bounds(
-    metric: definitions.Metric, one: GroupMean, two: GroupMean
+    metric: definitions.Metric, one: spread.GroupMean, two: spread.GroupMean
 ) -> model.ComparisonVerdict:
     """If one group always fell and the other never did, that is a difference."""
     if one.value is None and two.value is None:
         apart = abs(one.bound - two.bound)
         is_alike = apart <= LENGTH_TOLERANCE * max(one.bound, two.bound)
-        return "no difference shown" if is_alike else "not tested"
+        return "no difference shown" if is_alike else _untested(one, two)
+    if one.runs + two.runs < _MIN_RUNS:
+        return _untested(one, two)
     if one.value is None and two.value is not None and one.bound > two.value:
         return _direction(metric, is_higher=True)
     if two.value is None and one.value is not None and two.bound > one.value:
         return _direction(metric, is_higher=False)
-    return "not tested"
+    return _untested(one, two)
 
 
 def _direction(metric: definitions.Metric, *, is_higher: bool) -> model.ComparisonVerdict:
@@ -178,6 +179,8 @@ class _Bound:
     why: dict[definitions.Direction, str]
 
 
+#: What is said of a step that throttled from its start on.
+_SLOW = ("throttled", None)
 #: A faster drive fills its spare area or write cache in less time, and falls from a higher level:
 #: that is not worse if it wrote as much until then, or is left with as much.
 _BOUNDS = {
@@ -205,7 +208,7 @@ def _why_neither(
     metric: definitions.Metric,
     groups: tuple[Label, Label],
     numbers: Sequence[int],
-    difference: Difference | None,
+    difference: spread.Difference | None,
 ) -> str | None:
     """Why a change is neither better nor worse, although this metric's changes usually are."""
     bound = _BOUNDS.get(metric.name)
@@ -214,10 +217,10 @@ def _why_neither(
     for name in bound.metrics:
         cells = measured_cells(section, name)
         found = [[cells.get(n, {}).get(group) for n in numbers] for group in groups]
-        if any(measures is None for of in found for measures in of):
+        if any(cell is None for of in found for cell in of):
             continue
         one, two = (
-            float(np.mean([np.mean([m.bound for m in measures or []]) for measures in of]))
+            float(np.mean([np.mean([m.bound for _, m in cell or []]) for cell in of]))
             for of in found
         )
         direction: definitions.Direction = "higher" if difference.delta > 0 else "lower"
@@ -228,13 +231,19 @@ def _why_neither(
         # what differs about as much in both is not explained by the drive's speed
         is_explained = abs(difference.share or 0.0) > 2 * abs(one / two - 1) if two else False
         if is_confirmed or not is_explained:
-            return None
+            break
         unit = definitions.METRICS[name].unit
         return bound.why[direction].format(one=number_text(one), two=number_text(two), unit=unit)
-    return None
+    looks_better = groups[(difference.delta > 0) != (metric.better == "higher")]
+    runs = [run for n in numbers for run in section.cells[n][looks_better]]
+    steps = [run.judged[section.step] for run in runs if section.step in run.judged]
+    is_slow = any(_SLOW in [(one.what, one.onset_s) for one in step.claims] for step in steps)
+    return model.WAS_SLOW if is_slow else None
 
 
-def _better_by(better: definitions.Direction | None, difference: Difference | None) -> float | None:
+def _better_by(
+    better: definitions.Direction | None, difference: spread.Difference | None
+) -> float | None:
     """The change with the sign that reviews print: worse is always negative."""
     share = None if difference is None else difference.share
     if share is None or better is None:
@@ -258,7 +267,6 @@ def _shared(strata: Sequence[Stratum]) -> dict[str, Label | None]:
 
 #: The default metrics for ranking; the first that was measured is used.
 _DEFAULTS = ("end_mb_s", "end_iops", "depth_pct", "temp_max_c")
-_SEED = 2016
 
 
 def rank(
@@ -267,7 +275,7 @@ def rank(
     """Return the groups of a step in order, the best first, and notes on what is left out.
 
     Groups are ranked over the strata that all of them have. Two groups are distinguished if their
-    difference is significant after Holm's correction for all pairs of the step.
+    difference is significant after correction for all pairs of the step.
     """
     is_random = section.workload.startswith("random")
     defaults = ("end_iops", *_DEFAULTS) if is_random else _DEFAULTS
@@ -293,18 +301,12 @@ def rank(
 
 
 def _rank(
-    section: PairedStep, metric: definitions.Metric, cells: Cells, groups: list[Label]
+    section: PairedStep, metric: definitions.Metric, cells: spread.Cells, groups: list[Label]
 ) -> list[model.Ranked]:
-    spread = Spread(cells, metric.scale)
     sign = 1 if metric.better == "higher" else -1
-    means = {group: spread.mean(group, list(cells)) for group in groups}
-    ahead = _shown_better(spread, means, sign)
-    seed = zlib.crc32(f"{section.step}/{metric.name}".encode())
-    draws = spread.draws(list(means.values()), np.random.default_rng([_SEED, seed]))
-    shares = None
-    if draws is not None:
-        best = np.argmax(sign * draws, axis=1)
-        shares = np.bincount(best, minlength=len(groups)) / len(draws)
+    means = {group: spread.mean(cells, group, list(cells)) for group in groups}
+    ahead = _shown_better(cells, metric, groups)
+    ranges, shares = spread.ranges_of(cells, metric, groups, list(cells))
     ranked = []
     for index, (group, mean) in enumerate(means.items()):
         better = [other for other in groups if (other, group) in ahead]
@@ -321,8 +323,8 @@ def _rank(
                 ranks=(1 + len(better), len(groups) - len(worse)),
                 value=mean.value,
                 value_at_least=mean.bound if mean.value is None else None,
-                ci95=model.bounds_of(spread.range(mean)),
-                best_share=None if shares is None else float(shares[index]),
+                ci95=model.bounds_of(ranges[index]),
+                best_share=None if shares is None else shares[index],
                 not_told_apart_from=[
                     o for o in groups if o != group and o not in better and o not in worse
                 ],
@@ -333,14 +335,15 @@ def _rank(
 
 
 def _shown_better(
-    spread: Spread, means: dict[Label, GroupMean], sign: int
+    cells: spread.Cells, metric: definitions.Metric, groups: Sequence[Label]
 ) -> set[tuple[Label, Label]]:
     """Pairs in which the first is shown to be better than the second."""
-    pairs = list(combinations(means, 2))
-    differences = [spread.difference(means[one], means[two]) for one, two in pairs]
-    adjusted = holm([None if d is None else d.p for d in differences])
+    pairs = list(combinations(groups, 2))
+    found = [spread.difference(cells, metric, one, two, list(cells)) for one, two in pairs]
+    chances = effects.adjusted([None if each is None else each.p for each in found])
     ahead = set()
-    for (one, two), difference, p in zip(pairs, differences, adjusted, strict=True):
-        if difference is not None and p is not None and p < SIGNIFICANCE:
-            ahead.add((one, two) if sign * difference.delta > 0 else (two, one))
+    for (one, two), each, p in zip(pairs, found, chances, strict=True):
+        if each is not None and p is not None and p < SIGNIFICANCE:
+            is_first = (each.delta > 0) == (metric.better == "higher")
+            ahead.add((one, two) if is_first else (two, one))
     return ahead

@@ -29,14 +29,14 @@ class GroupedRun:
     Attributes:
         opened: the recording as the judge read it.
         found: what the judge found in it.
-        number: its index among those that are compared.
+        drive: the number of its drive among those that are compared.
         others: what it must share with another run to be paired with it.
         alias: the name used here for its only step, if logs name the same load differently.
     """
 
     opened: RecordingView
     found: RecordingFindings
-    number: int
+    drive: int
     group: Label
     others: dict[str, Label | None]
     alias: str | None = None
@@ -71,7 +71,7 @@ class GroupedRun:
     def scores(self) -> dict[str, dict[str, Measure]]:
         """The measures of each score that has a value, by score and metric name."""
         return {
-            score.name: score_measures(score, self.measures)
+            score.name: score_measures(score)
             for score in self.found.scores
             if score.value is not None
         }
@@ -79,7 +79,7 @@ class GroupedRun:
     @cached_property
     def measures(self) -> dict[str, dict[str, Measure]]:
         """The measures of each step, by step and metric name."""
-        return measure(self.views, self.judged, self.number)
+        return measure(self.views, self.judged)
 
 
 def drive_label(drive: dict[str, Any], *, with_serial: bool = True) -> str:
@@ -118,16 +118,17 @@ def group_runs(
     if left_out:
         notes.append(f"left out, without a condition '{by}': {listed(left_out, 3)}")
     # a drive may be called by other words in another recording of it
-    drives: dict[int, str] = {}
+    names: dict[int, str] = {}
+    drives = numbered([recording.identity for recording in known])
     others = [
-        _others(recording, by, drives.setdefault(number, drive_label(recording.meta.drive)))
-        for number, recording in zip(numbered([r.identity for r in known]), known, strict=True)
+        _others(recording, by, names.setdefault(drive, drive_label(recording.meta.drive)))
+        for drive, recording in zip(drives, known, strict=True)
     ]
     # a condition that only one recording states is a difference too
     keys = list(dict.fromkeys(key for labels in others for key in labels))
     runs = [
-        GroupedRun(*once[recording.run], number, group, {key: labels.get(key) for key in keys})
-        for number, (recording, labels) in enumerate(zip(known, others, strict=True))
+        GroupedRun(*once[recording.run], drive, group, {key: labels.get(key) for key in keys})
+        for drive, recording, labels in zip(drives, known, others, strict=True)
         if (group := group_of[id(recording)]) is not None
     ]
     return _with_aliases(runs), notes

@@ -21,7 +21,7 @@ are. Given that number, all sums of unknowns follow Student's law; so they are a
 how likely each of its values is.
 """
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, compress
@@ -33,6 +33,10 @@ from scipy import special
 from heatsoak.analysis.series import Array
 from heatsoak.ranges import USUAL_LEVEL, Covers, Range, tails
 
+#: The ratio of a drive's variance to the noise's, of a mean of runs: all that is ever seen.
+_RATIOS = np.geomspace(1e-5, 1e9, 160)
+#: The ratio of the variances of two groups' runs, each as likely beforehand.
+_UNEVEN = np.geomspace(1 / 400, 400, 41)
 #: A quantile is found by halving: this often.
 _HALVINGS = 30
 #: Smaller singular values are nothing, and so are smaller parts of a sum.
@@ -148,6 +152,90 @@ class Laws:
         variance = np.einsum("cp,lpq,cq->cl", weights, self.inverse, weights, optimize=True)
         scale = np.sqrt(np.maximum(variance, 1e-12)) * self.noise
         return Mixture(weights @ self.at.T, np.maximum(scale, 1e-12), self.weight, self.df)
+
+    def draws(self, weights: Array, count: int, rng: np.random.Generator) -> Array:
+        """Return values that the sums might equally have, (count, sums)."""
+        law = rng.choice(len(self.weight), size=count, p=self.weight)
+        covariance = np.einsum("cp,lpq,dq->lcd", weights, self.inverse, weights, optimize=True)
+        axes, sizes, _ = np.linalg.svd(covariance)
+        roots = axes * np.sqrt(sizes)[:, None, :] * self.noise[:, None, None]
+        normal = rng.standard_normal((count, len(weights)))
+        normal *= np.sqrt(self.df / rng.chisquare(self.df, count))[:, None]
+        return np.asarray(
+            (weights @ self.at.T).T[law] + np.einsum("ncd,nd->nc", roots[law], normal)
+        )
+
+
+@dataclass(frozen=True)
+class Law:
+    """A law of the noise: `whiten` makes it independent and of variance 1, row by row.
+
+    Attributes:
+        log_det: the logarithm of its covariance's determinant.
+        log_prior: how likely it is beforehand, up to a constant.
+    """
+
+    whiten: Callable[[Array], Array]
+    log_det: float = 0.0
+    log_prior: float = 0.0
+
+
+def fitted(basis: Array, values: Array, laws: Sequence[Law], resolution: float) -> Laws:
+    """Return what is fitted to orthonormal columns (n, p), averaged over the laws of the noise.
+
+    They are weighted by their restricted likelihood. No value is known better than `resolution`.
+    """
+    count, width = basis.shape
+    df = count - width
+    both = np.column_stack([basis, values])
+    grams = np.stack([white.T @ white for white in (law.whiten(both) for law in laws)])
+    told, right = grams[:, :-1, :-1], grams[:, :-1, -1]
+    inverse = np.linalg.inv(told)
+    at = np.einsum("lpq,lq->lp", inverse, right)
+    left = np.maximum(grams[:, -1, -1] - (at * right).sum(axis=1), 0.0) + df * resolution**2
+    likely = np.array([law.log_prior - 0.5 * law.log_det for law in laws])
+    likely -= 0.5 * (np.linalg.slogdet(told)[1] + df * np.log(left))
+    return Laws(at, inverse.astype(float), left, weights_of(likely), df)
+
+
+def of_drives(drives: Array) -> list[Law]:
+    """Return the laws of runs of drives, which have a column of 0 and 1 each: drives vary, too."""
+    runs = drives.sum(axis=0)
+    mean_runs = len(runs) / float((1 / runs).sum())
+
+    def law(ratio: float) -> Law:
+        shrink = (1 - 1 / np.sqrt(1 + ratio * runs)) / runs
+        return Law(
+            lambda rows: rows - drives @ (shrink[:, None] * (drives.T @ rows)),
+            float(np.log1p(ratio * runs).sum()),
+            float(np.log(ratio / (1 / mean_runs + ratio))),
+        )
+
+    return [law(ratio) for ratio in (_RATIOS / mean_runs).tolist()]
+
+
+def of_two_groups(is_first: NDArray[np.bool_]) -> list[Law]:
+    """Return the laws of two groups of runs, of which one may vary more than the other."""
+
+    def law(ratio: float) -> Law:
+        scale = np.where(is_first, np.sqrt(ratio), 1.0)
+        return Law(lambda rows: rows / scale[:, None], 2 * float(np.log(scale).sum()))
+
+    return [law(ratio) for ratio in _UNEVEN.tolist()]
+
+
+def adjusted(chances: Sequence[float | None]) -> list[float | None]:
+    """Return p values so corrected that of all that are below a share, so many are by chance.
+
+    Benjamini and Hochberg, J. R. Statist. Soc. B 57, 1995.
+    """
+    known = sorted((p, number) for number, p in enumerate(chances) if p is not None)
+    found: list[float | None] = [None] * len(chances)
+    least = 1.0
+    for rank, (p, number) in reversed(list(enumerate(known, 1))):
+        least = min(least, p * (len(known) / rank))
+        found[number] = least
+    return found
 
 
 def weights_of(log_likelihood: Array) -> Array:
@@ -267,8 +355,6 @@ def _grouped(keys: Sequence[str], values: Sequence[str]) -> dict[str, set[str]]:
 
 #: Two drives more than are needed to tell their places: a variance of fewer is not known at all.
 MIN_DRIVE_DF = 2
-#: The ratio of a drive's variance to the noise's, of a mean of runs: all that is ever seen.
-_RATIOS = np.geomspace(1e-5, 1e9, 160)
 #: What share of a deviation may be the drive's own.
 _SHARES = np.linspace(0, 1, 51)
 #: Ratios that are less likely than the likeliest by this factor do not count.

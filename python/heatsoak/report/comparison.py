@@ -262,9 +262,11 @@ def _table(
     return table
 
 
+_ONE = "one run"
 _INTERVAL_NOTES = {
-    "this run": "1 run each: the interval covers noise within this run, not the next run",
+    None: "one run each: nothing tells how far the next run may differ, so none is called better",
     "runs": "several runs in a group: the interval covers differences between runs",
+    "drives": "several drives in a group: the interval covers differences between drives",
     "conditions": "1 run each in several other conditions: the interval covers how the change "
     "differs between those",
 }
@@ -384,20 +386,19 @@ def _print_notes(
     comparison: Comparison, rows: Sequence[ComparisonRow], console: output.Console
 ) -> None:
     groups = len(comparison.groups)
-    notes = [
-        _INTERVAL_NOTES[b] for b in dict.fromkeys(row.interval_of for row in rows) if b is not None
-    ]
+    bases = dict.fromkeys(row.interval_of for row in rows if row.interval_of or row.verdict == _ONE)
+    notes = [_INTERVAL_NOTES[basis] for basis in bases]
     if any(row.pooled for row in rows):
         notes.append("'higher in': in how many sets of other conditions; --each lists them")
     if groups > 2:
         notes.append(
-            f"{groups - 1} comparisons: 'better' and 'worse' are corrected for that (Holm), "
-            "intervals are not"
+            f"{groups - 1} comparisons: 'better' and 'worse' are corrected for that "
+            "(Benjamini-Hochberg), intervals are not"
         )
         notes.append(
             "groups share a rank if no difference is shown; possible ranks are in brackets"
         )
-        notes.append("'best in' is the share of bootstrap draws in which a group is the best")
+        notes.append("'best in': how likely a group is the best")
     console.print()
     for text in notes:
         console.print(output.Text(f"note: {text}", style="dim"))

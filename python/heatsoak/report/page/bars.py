@@ -9,20 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from heatsoak import analysis
+from heatsoak.analysis.definitions import METRICS
 from heatsoak.analysis.names import Names
-from heatsoak.comparison.measures import Measure, score_measures
-from heatsoak.comparison.spread import Spread
-from heatsoak.protocol import Label, Observation, Protocol, WorkloadStep
+from heatsoak.comparison import spread
+from heatsoak.comparison.measures import Measure
+from heatsoak.protocol import Observation, Protocol, WorkloadStep
 from heatsoak.report.page import contract
 from heatsoak.report.page.lines import Means, steps_of
 from heatsoak.words import block_text, title_of
 
 _OF_RUNS = "Whiskers: 95 % confidence interval of the mean, from repeated runs (Student's t)."
-_OF_NOISE = (
-    "Whiskers: 95 % confidence interval of the mean, from noise within the run (block bootstrap); "
-    "another run may differ by more."
-)
-_OF_NOTHING = "No whiskers: the data are not enough for a confidence interval."
+_OF_NOTHING = "No whiskers: one run each does not tell how far the next may differ."
 
 
 @dataclass(frozen=True)
@@ -30,7 +27,7 @@ class _Value:
     """One recording's value of a bar."""
 
     recording: int
-    measure: Measure
+    value: float
     power_w: float | None = None
     mb_s_per_w: float | None = None
 
@@ -46,7 +43,7 @@ def bar_charts(
 
     Means that are a point of `curves`, the same as a score, or of a single run are left out.
     """
-    found = [_of_score(names, key, runs, means) for key, runs in _scores(findings).items()]
+    found = [_of_score(names, key, runs) for key, runs in _scores(findings).items()]
     in_curves = {point.step for chart in curves for curve in chart.curves for point in curve.points}
     in_curves |= {
         score.steps[0]
@@ -83,14 +80,12 @@ def _of_score(
     names: Names,
     key: tuple[str, str, str],
     runs: Sequence[tuple[int, analysis.ScoreFindings]],
-    means: Means,
 ) -> contract.BarChart | None:
     name, unit, definition = key
     values = []
     for number, score in runs:
-        of_steps = {step: found for (of, step), found in means.items() if of == number}
-        measure = next(iter(score_measures(score, of_steps).values()))
-        values.append(_Value(number, measure, score.power_w, score.mb_s_per_w))
+        assert score.value is not None
+        values.append(_Value(number, score.value, score.power_w, score.mb_s_per_w))
     return _chart(names, name, unit, runs[0][1].better, definition, values)
 
 
@@ -101,11 +96,12 @@ def _of_step(
     means: Means,
 ) -> contract.BarChart | None:
     """Mean throughput in MB/s, or in IOPS if no bytes were logged."""
-    for metric, unit in (("mean_mb_s", "MB/s"), ("mean_iops", "IOPS")):
+    for logged, unit in (("mb_s", "MB/s"), ("iops", "IOPS")):
+        found = [(one, step, means[one.recording, step.step]) for one, step in steps]
         values = [
-            _Value(one.recording, found[metric], step.power_mean_w)
-            for one, step in steps
-            if metric in (found := means[one.recording, step.step])
+            _Value(one.recording, mean, step.power_mean_w)
+            for one, step, (of, mean) in found
+            if of == logged
         ]
         if values:
             definition = f"Mean {unit} over the whole step."
@@ -119,31 +115,28 @@ def _chart(
 ) -> contract.BarChart | None:
     groups: dict[int, list[_Value]] = {}
     for value in values:
-        if value.measure.value is not None:
-            groups.setdefault(names.recordings[value.recording].color, []).append(value)
+        groups.setdefault(names.recordings[value.recording].color, []).append(value)
     if not groups:
         return None
-    cells: dict[Label, list[Measure]] = {
-        color: [one.measure for one in of] for color, of in groups.items()
+    cells: spread.Cells = {
+        0: {color: [(0, Measure(one.value)) for one in of] for color, of in groups.items()}
     }
-    spread = Spread({0: cells}, "difference")
+    ranges, _ = spread.ranges_of(cells, METRICS["mean_mb_s"], list(groups), [0])
     bars = []
-    for color, members in groups.items():
-        mean = spread.mean(color, [0])
+    for members, known in zip(groups.values(), ranges, strict=True):
         watts = [one.power_w for one in members if one.power_w is not None]
         ratios = [one.mb_s_per_w for one in members if one.mb_s_per_w is not None]
         bars.append(
             contract.Bar(
                 label=names.recordings[members[0].recording].setting,
                 recording=members[0].recording,
-                value=mean.bound,
-                range=spread.range(mean),
+                value=float(np.mean([one.value for one in members])),
+                range=known,
                 runs=len(members),
                 power_w=float(np.mean(watts)) if watts else None,
                 mb_s_per_w=float(np.mean(ratios)) if ratios else None,
             )
         )
-    interval = {"runs": _OF_RUNS, "this run": _OF_NOISE}.get(spread.basis or "", _OF_NOTHING)
     is_known = any(bar.range is not None for bar in bars)
     return contract.BarChart(
         id="",
@@ -151,7 +144,7 @@ def _chart(
         unit=unit,
         better="lower" if better == "lower" else "higher",
         definition=definition,
-        interval=interval if is_known else _OF_NOTHING,
+        interval=_OF_RUNS if is_known else _OF_NOTHING,
         bars=bars,
     )
 

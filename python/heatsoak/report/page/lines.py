@@ -12,7 +12,6 @@ from typing import Any
 from heatsoak import analysis, words
 from heatsoak.analysis.names import Names
 from heatsoak.analysis.view import RecordingView, StepView
-from heatsoak.comparison.measures import Measure, whole_means
 from heatsoak.protocol import MIN_STEADY_ROUNDS
 from heatsoak.report.page import contract
 from heatsoak.report.page.tracks import (
@@ -88,8 +87,8 @@ _EVENNESS = ("consistency", "stdev")
 
 #: Gives a series its form on the page.
 Add = Callable[[QuantitySeries], contract.ChartSeries]
-#: The means of each step, by the number of its recording and its name.
-Means = dict[tuple[int, str], dict[str, Measure]]
+#: The unit and mean of each step's rate, by the number of its recording and its name.
+Means = dict[tuple[int, str], tuple[str, float]]
 
 
 def _shown(
@@ -244,7 +243,8 @@ def charts(
             view = views.get(step.step)
             if view is None or (step.rounds is not None and step.step not in drawn_rounds):
                 continue
-            means[number, step.step] = whole_means(view, number)
+            rates = view.throughput
+            means[number, step.step] = rates.unit, rates.mean(0.0, rates.duration_s)
             each_s = seconds(view)
             line = _line(
                 number,
