@@ -1,7 +1,7 @@
 """How often the intervals of a comparison cover the truth, and how long a comparison takes.
 
-Coverage is of the mean of AR(1) noise sampled at 10 Hz, whose true mean is known, and of the
-difference between groups of repeated runs, whose spread may differ; 95 % is right.
+The truth is the difference between groups of repeated runs, whose spread may differ, on one drive
+or on several; 95 % is right.
 """
 
 import time
@@ -9,18 +9,16 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from heatsoak.analysis.series import RateSeries
-from heatsoak.comparison import compare
-from heatsoak.comparison.measures import Measure, RateNoise
-from heatsoak.comparison.spread import Spread
+from heatsoak.analysis.definitions import METRICS
+from heatsoak.comparison import compare, spread
+from heatsoak.comparison.measures import Measure
 from heatsoak.protocol import Conditions, Label, Protocol
 from heatsoak.recording import InMemoryRecording, RecordingMeta
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
-REPETITIONS = 400
-#: Draws of groups of runs, which take no time.
-GROUPS = 4000
+#: Draws of groups of runs.
+GROUPS = 2000
 STEPS = ("sequential-read", "sequential-write", "random-read", "random-write")
 
 
@@ -31,40 +29,27 @@ def wander(count: int, correlation: float, seed: int) -> NDArray[np.float64]:
     return np.asarray(1 + noise, dtype=np.float64)
 
 
-def coverage(correlation: float, length_s: float, window_s: float) -> tuple[float, float]:
-    """Return the share of intervals that cover the truth: ours, and those of independent draws."""
-    count = round(10 * length_s)
-    t_s = np.arange(1, count + 1) / 10
-    ours = naive = 0
-    for seed in range(REPETITIONS):
-        series = RateSeries(t_s, np.full(count, 0.1), wander(count, correlation, seed), "mb_s")
-        draws = RateNoise(series).draws(length_s - window_s, length_s, np.random.default_rng(seed))
-        assert draws is not None
-        off = series.mean(length_s - window_s, length_s) - 1
-        low, high = np.quantile(draws, [0.025, 0.975])
-        ours += low <= off <= high
-        inside = series.values[t_s > length_s - window_s]
-        naive += abs(off) <= 1.96 * inside.std() / np.sqrt(len(inside))
-    return ours / REPETITIONS, naive / REPETITIONS
+def coverage(runs: tuple[int, ...], spreads: tuple[float, ...], drives: int = 1) -> float:
+    """Return the share of intervals that cover the difference of two groups.
 
-
-def coverage_of_runs(runs: tuple[int, ...], spreads: tuple[float, ...]) -> float:
-    """Return the share of intervals that cover the difference of the first two groups.
-
-    `runs` are how many runs each group has, `spreads` by what share of the mean they vary.
+    `runs` are how many runs each group has on each of its `drives`, which vary by 2 % if there are
+    several, `spreads` by what share of the mean runs vary.
     """
     rng = np.random.default_rng(7)
+    metric = METRICS["mean_mb_s"]
     held = 0
     for _ in range(GROUPS):
-        cell: dict[Label, list[Measure]] = {
-            str(group): [Measure(float(x)) for x in 2000 * np.exp(rng.normal(0, spread, count))]
-            for group, (count, spread) in enumerate(zip(runs, spreads, strict=True))
-        }
-        found = Spread({0: cell}, "ratio")
-        difference = found.difference(found.mean("0", [0]), found.mean("1", [0]))
-        assert difference is not None
-        assert difference.ci95 is not None
-        held += 0 in difference.ci95
+        cell: dict[Label, list[tuple[int, Measure]]] = {"0": [], "1": []}
+        for group, (count, apart) in enumerate(zip(runs, spreads, strict=True)):
+            for drive in range(drives):
+                own = rng.normal(0, 0.02) if drives > 1 else 0.0
+                values = 2000 * np.exp(own + rng.normal(0, apart, count))
+                number = drives * group + drive if drives > 1 else 0
+                cell[str(group)] += [(number, Measure(float(value))) for value in values]
+        found = spread.difference({0: cell}, metric, "0", "1", [0])
+        assert found is not None
+        assert found.change is not None
+        held += 0 in found.change
     return held / GROUPS
 
 
@@ -98,31 +83,20 @@ def recording(conditions: Conditions, seed: int) -> InMemoryRecording:
 
 
 def main() -> None:
-    print("correlation of neighbours  step, s  mean over, s  covered, %  as if independent, %")
-    for correlation, length_s, window_s in (
-        (0.0, 300, 300),
-        (0.9, 300, 300),
-        (0.9, 300, 60),
-        (0.9, 3600, 400),
-        (0.98, 3600, 400),
-        (0.99, 300, 300),
-    ):
-        ours, naive = coverage(correlation, length_s, window_s)
-        print(
-            f"{correlation:25}  {length_s:7.0f}  {window_s:12.0f}  {100 * ours:10.1f}  "
-            f"{100 * naive:20.1f}"
-        )
-    print("repeated runs of each group  they vary by, %  covered, %")
-    for runs, spreads in (
-        ((3, 3), (0.01, 0.01)),
-        ((3, 3), (0.01, 0.04)),
-        ((5, 2), (0.01, 0.04)),
-        ((3, 3, 3, 3), (0.02, 0.02, 0.01, 0.04)),
-        ((10, 10), (0.01, 0.08)),
+    print("runs of each group  on drives  they vary by, %  covered, %")
+    for runs, spreads, drives in (
+        ((3, 3), (0.01, 0.01), 1),
+        ((3, 3), (0.01, 0.04), 1),
+        ((5, 2), (0.01, 0.04), 1),
+        ((10, 3), (0.01, 0.08), 1),
+        ((10, 10), (0.01, 0.08), 1),
+        ((1, 1), (0.01, 0.01), 10),
+        ((3, 3), (0.01, 0.01), 10),
     ):
         vary = ", ".join(f"{100 * one:g}" for one in spreads)
         counts = ", ".join(map(str, runs))
-        print(f"{counts:>27}  {vary:>15}  {100 * coverage_of_runs(runs, spreads):10.1f}")
+        held = 100 * coverage(runs, spreads, drives)
+        print(f"{counts:>18}  {drives:9}  {vary:>15}  {held:10.1f}")
     recordings = [
         recording({"slot": slot, "gpus": gpus, "gpu_load": load}, 10 * number)
         for number, (slot, gpus, load) in enumerate(

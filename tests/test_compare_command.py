@@ -7,6 +7,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from command import complaint, heatsoak, heatsoak_here
 from compared import READ, falling, run, steady
@@ -14,6 +15,8 @@ from heatsoak.comparison import compare
 from heatsoak.importer import import_files
 from heatsoak.output import Console
 from heatsoak.report.comparison import print_comparison
+from heatsoak.words import number_text
+from paged import page_of
 
 CONTRACT = {"metric", "step", "group", "baseline", "value", "delta_pct", "ci95_pct", "runs"}
 
@@ -60,6 +63,39 @@ def test_the_table_says_what_is_compared_and_fits_a_narrow_terminal(pair: Path) 
     assert onset.rstrip().endswith("one run")
     assert "With heatsink big, one run each: sequential reads 66 % faster" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+def test_screen_page_markdown_and_csv_show_the_same_numbers(tmp_path: Path) -> None:
+    recordings = [
+        run(
+            {"heatsink": sink},
+            falling(50 + 5 * n, 0.4, level),
+            seed=level + n,
+            temp_c=40 + n,
+        )
+        for sink, level in (("none", 2000), ("a|b", 2300))
+        for n in range(3)
+    ]
+    for number, one in enumerate(recordings):
+        one.save(tmp_path / str(number))
+    words = ["compare", *"012345", "--by", "heatsink"]
+    screen = heatsoak_here(*words, cwd=tmp_path).stdout
+    for name in ("t.md", "t.csv", "t.html"):
+        done = heatsoak_here(*words, "-o", name, cwd=tmp_path)
+        assert done.stdout.startswith(screen.partition(".")[0])
+        assert "falls after" not in done.stdout.partition("\n")[2]
+    page = page_of(recordings, by="heatsink").comparisons[0]
+    numbers = pl.read_csv(tmp_path / "t.csv")
+    table = (tmp_path / "t.md").read_text("utf-8").replace("\\|", "/").splitlines()
+    lines = [[cell.strip() for cell in line.split(" | ")] for line in table[4:]]
+    assert len(numbers) == len(lines) == len(page.shown) > 5
+    for line, of_csv, at in zip(lines, numbers.iter_rows(named=True), page.shown, strict=True):
+        told = page.told[at]
+        assert line[1:6] == [told.title, "a/b", told.baseline, told.value, told.change]
+        assert number_text(of_csv["value"]) == told.value
+        assert (of_csv["low"] is None) == (told.interval == "")
+        assert told.change in screen
+        assert told.interval in screen
 
 
 def test_three_groups_are_ranked(tmp_path: Path) -> None:

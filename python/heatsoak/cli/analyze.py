@@ -62,21 +62,24 @@ def compare_command(
         str | None,
         typer.Option(metavar="METRIC", help="Rank groups by this metric; default: end level."),
     ] = None,
+    output: Annotated[
+        Path | None,
+        common.output_option("FILE", "Write the table: .md, .csv, .html, .png or .svg."),
+    ] = None,
+    force: common.ForceOption = False,
     output_format: common.FormatOption = "text",
 ) -> int:
     # the statistics take a while to load, and analyze needs none of them
     from heatsoak.comparison import NotAlikeError, compare
+    from heatsoak.report import files
     from heatsoak.report.comparison import print_comparison
 
+    if output is not None:
+        files.check(output, paths, force=force, of=files.OF_COMPARISONS)
     opened = read.open(paths)
     try:
         comparison = compare(
-            opened.recordings,
-            by,
-            baseline,
-            anyway,
-            rank_by=rank_by,
-            pool_models=pool_models,
+            opened.recordings, by, baseline, anyway, rank_by=rank_by, pool_models=pool_models
         )
     except NotAlikeError as error:
         for line in error.differences:
@@ -86,13 +89,24 @@ def compare_command(
         return UsageError.exit_code
     for line in comparison.caveats:
         announce(f"warning: runs differ: {line}")
-    if output_format == "json":
+    if output is not None:  # what is written is not printed as well
+        given = opened.recordings
+        written = files.write_comparison(given, comparison, output, anyway=anyway, force=force)
+        common.show(asdict(written), output_format, _print_written)
+    elif output_format == "json":
         for note in comparison.notes:
             announce(note)
         print_json([row.model_dump(mode="json") for row in comparison.rows])
     else:
         print_comparison(comparison, common.console(), each=each)
     return opened.exit_code()
+
+
+def _print_written(written: dict[str, Any], out: Console) -> None:
+    for sentence in filter(None, (written["headline"], written["answer"])):
+        out.print(Text(sentence))
+    size = size_text(written["bytes"])
+    out.print(Text(f"{written['path']}: {written['kind']}, {size}"), soft_wrap=True)
 
 
 @common.with_groups
@@ -131,16 +145,10 @@ def report_command(
     # these take a while to load, and help needs none of them
     from heatsoak.report import files
 
-    def lines(written: dict[str, Any], out: Console) -> None:
-        for sentence in filter(None, (written["headline"], written["answer"])):
-            out.print(Text(sentence))
-        size = size_text(written["bytes"])
-        out.print(Text(f"{written['path']}: {written['kind']}, {size}"), soft_wrap=True)
-
     if any(map(_is_sweep, paths)):
         _require_for_sweep(context, paths)
         written = _of_sweep(paths[0], output, title, force=force)
-        common.show(asdict(written), output_format, lines)
+        common.show(asdict(written), output_format, _print_written)
         return 0
     if by is None and (baseline is not None or anyway):
         word = "--anyway" if baseline is None else f"--baseline {baseline}"
@@ -158,7 +166,7 @@ def report_command(
         written = files.write_report(
             recordings, findings, output, replace(wanted, progress=progress), force=force
         )
-    common.show(asdict(written), output_format, lines)
+    common.show(asdict(written), output_format, _print_written)
     return opened.exit_code(limits.exit_code(findings))
 
 

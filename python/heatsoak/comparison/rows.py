@@ -179,8 +179,6 @@ class _Bound:
     why: dict[definitions.Direction, str]
 
 
-#: What is said of a step that throttled from its start on.
-_SLOW = ("throttled", None)
 #: A faster drive fills its spare area or write cache in less time, and falls from a higher level:
 #: that is not worse if it wrote as much until then, or is left with as much.
 _BOUNDS = {
@@ -234,11 +232,11 @@ def _why_neither(
             break
         unit = definitions.METRICS[name].unit
         return bound.why[direction].format(one=number_text(one), two=number_text(two), unit=unit)
-    looks_better = groups[(difference.delta > 0) != (metric.better == "higher")]
-    runs = [run for n in numbers for run in section.cells[n][looks_better]]
-    steps = [run.judged[section.step] for run in runs if section.step in run.judged]
-    is_slow = any(_SLOW in [(one.what, one.onset_s) for one in step.claims] for step in steps)
-    return model.WAS_SLOW if is_slow else None
+    ahead = groups[(difference.delta > 0) != (metric.better == "higher")]
+    runs = [run for number in numbers for run in section.cells[number][ahead]]
+    claims = [one for run in runs for one in run.judged[section.step].claims]
+    was_slow = any(one.what == "throttled" and one.onset_s is None for one in claims)
+    return model.WAS_SLOW if was_slow else None
 
 
 def _better_by(

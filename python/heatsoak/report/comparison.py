@@ -6,7 +6,9 @@ Scores are printed as reviews print them.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import IO, Any
 
+import polars as pl
 from pydantic import BaseModel
 from rich.padding import Padding
 from rich.table import Table
@@ -15,7 +17,9 @@ from heatsoak import output, words
 from heatsoak.analysis.definitions import METRICS
 from heatsoak.comparison import Comparison, ComparisonRow, Ranked
 from heatsoak.comparison.headline import summaries
+from heatsoak.exporter.table import write_spreadsheet
 from heatsoak.protocol import Label
+from heatsoak.ranges import Range
 
 _TONES = {"better": "green", "worse": "red", "mixed": "yellow", "alike": ""}
 #: Letters of a group's name: if there is room, if there is less, and in a narrow table.
@@ -94,11 +98,16 @@ def _value_text(value: float | None, at_least: float | None) -> str:
     return "" if at_least is None else f"> {words.number_text(at_least)}"
 
 
+def _change_of(row: ComparisonRow) -> tuple[float | None, str, Range | None]:
+    """The change as people read it, its unit, and its interval."""
+    if METRICS[row.metric].scale == "difference":
+        return row.delta, row.delta_unit, row.change
+    return row.delta_pct, "%", row.change_pct
+
+
 def told(row: ComparisonRow) -> ToldRow:
     """Return what people read of a row: each text is empty if it is not known."""
-    is_difference = METRICS[row.metric].scale == "difference"
-    change, unit = (row.delta, row.delta_unit) if is_difference else (row.delta_pct, "%")
-    interval = row.change if is_difference else row.change_pct
+    change, unit, interval = _change_of(row)
     shown = interval and interval.rounded(1)
     return ToldRow(
         title=f"{row.title}, {row.unit}",
@@ -109,14 +118,48 @@ def told(row: ComparisonRow) -> ToldRow:
     )
 
 
+#: What a table of numbers has of a row.
+_TEXTS = ("step", "model", "title", "unit", "group", "baseline_group", "change_unit", "verdict")
+_NUMBERS = ("baseline", "value", "change", "low", "high", "runs")
+
+
+def write_table(comparison: Comparison, file: IO[bytes], *, as_csv: bool) -> None:
+    """Write a row for each step, metric and group that people see: numbers as CSV, or Markdown."""
+    rows = summaries(suited(comparison.rows))
+    if as_csv:
+        schema = {**dict.fromkeys(_TEXTS, pl.String), **dict.fromkeys(_NUMBERS, pl.Float64)}
+        write_spreadsheet(pl.DataFrame(map(_numbers, rows), schema), file)
+        return
+    head = ["step", "model", "", comparison.by, str(comparison.baseline), "value", "change"]
+    lines = [[*head, "95 % interval", ""]]
+    for row in rows:
+        read = told(row)
+        named = [row.step, row.model, read.title, str(row.group)]
+        lines.append([*named, read.baseline, read.value, read.change, read.interval, row.verdict])
+    kept = [column for column in zip(*lines, strict=True) if any(column[1:])]
+    table = [
+        [words.said(cell).replace("|", r"\|") for cell in line] for line in zip(*kept, strict=True)
+    ]
+    table.insert(1, ["---"] * len(kept))
+    text = [comparison.summary.text, "", *(f"| {' | '.join(line)} |" for line in table), ""]
+    file.write("\n".join(text).encode())
+
+
+def _numbers(row: ComparisonRow) -> dict[str, Any]:
+    change, unit, known = _change_of(row)
+    ends = {"low": known.low, "high": known.high} if known else {}
+    named = {name: str(value) if name in _TEXTS else value for name, value in row}
+    return {**named, "change": change, "change_unit": unit, **ends}
+
+
 def _verdict_text(row: ComparisonRow) -> output.Text:
     text = "not shown" if row.verdict == "no difference shown" else row.verdict
     return output.Text(text, style=_TONES.get(row.verdict, ""))
 
 
 _CONVENTION = (
-    "'change': + means more than the baseline. 'better by' has AnandTech's sign: worse is "
-    "negative, for MB/s and for us."
+    "'change': + means more than the baseline. 'better by' is positive where the group is better: "
+    "more MB/s, or fewer us."
 )
 
 

@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 import polars as pl
 
 from heatsoak import writing
-from heatsoak.analysis import Findings, RecordingFindings
+from heatsoak.analysis import Findings, RecordingFindings, analyze
 from heatsoak.analysis.names import Names, names_of
 from heatsoak.errors import UsageError
 from heatsoak.exporter.table import write_spreadsheet
@@ -19,6 +19,7 @@ from heatsoak.recording.writer import check_free
 from heatsoak.report import outcomes
 
 if TYPE_CHECKING:
+    from heatsoak.comparison import Comparison
     from heatsoak.report.page.contract import Page
     from heatsoak.sweep import FinishedSweep
     from heatsoak.twin import Twin
@@ -31,7 +32,12 @@ _KINDS = {
     ".csv": "csv",
     ".xml": "junit",
     ".jsonl": "ocp",
+    ".md": "markdown",
 }
+_OF_REPORTS = ("page", "png", "svg", "csv", "junit", "ocp")
+#: What a comparison, a sweep and a rack are written as.
+OF_COMPARISONS = ("page", "png", "svg", "csv", "markdown")
+OF_SWEEPS, OF_RACKS = ("page", "csv"), ("page", "csv", "junit")
 #: Pictures have all recorded points.
 _UNLIMITED = 1 << 40
 
@@ -77,22 +83,30 @@ class Reported:
     schema_version: Literal[1] = 1
 
 
-def kind_of(path: Path) -> str:
-    """Return which kind of report a file's name asks for; raises UsageError for an unknown one."""
+def kind_of(path: Path, of: Sequence[str] = _OF_REPORTS) -> str:
+    """Return which kind of report a file's name asks for; raises UsageError for one not in `of`."""
     kind = _KINDS.get(path.suffix.lower())
-    if kind is None:
+    if kind is None or kind not in of:
         ending = f"no report ends in '{path.suffix}'" if path.suffix else "it has no suffix"
-        raise UsageError(f"{path}: {ending}: use .html, .png, .svg, .csv, .xml or .jsonl")
+        *known, last = (next(end for end, each in _KINDS.items() if each == one) for one in of)
+        raise UsageError(f"{path}: {ending}: use {', '.join(known)} or {last}")
     return kind
 
 
-def check(path: Path, inputs: Iterable[Path] = (), *, force: bool, has_twin: bool = False) -> str:
+def check(
+    path: Path,
+    inputs: Iterable[Path] = (),
+    *,
+    force: bool,
+    has_twin: bool = False,
+    of: Sequence[str] = _OF_REPORTS,
+) -> str:
     """Return the kind of report that `path` asks for; `inputs` are the files that it is of.
 
     Raises, before any work, UsageError if the report cannot be written there or shows no twin where
     one is to be shown, and ToolError if what writes that kind is not installed.
     """
-    kind = kind_of(path)
+    kind = kind_of(path, of)
     if has_twin:
         _require_page(path, kind)
     check_free([path], force=force, inputs=inputs)
@@ -151,12 +165,33 @@ def write_report(
     return replace(reported, headline=page.headline.text, answer=answer)
 
 
+def write_comparison(
+    recordings: Sequence[Recording],
+    comparison: "Comparison",
+    path: Path,
+    *,
+    anyway: bool = False,
+    force: bool = True,
+) -> Reported:
+    """Write what a condition changes as a table in Markdown or CSV, or as a page or picture.
+
+    Raises as :func:`write_report` does.
+    """
+    kind = kind_of(path, OF_COMPARISONS)
+    if kind not in ("csv", "markdown"):
+        wanted = ReportRequest(comparison.by, str(comparison.baseline), anyway)
+        return write_report(recordings, analyze(recordings), path, wanted, force=force)
+    from heatsoak.report.comparison import write_table
+
+    with writing.output(path, replace=force) as file:
+        write_table(comparison, file, as_csv=kind == "csv")
+        size = writing.size_of(file)
+    return Reported(str(path), kind, size, len(recordings), headline=comparison.summary.text)
+
+
 def check_sweep(path: Path, *, force: bool) -> str:
     """Return the kind of report on a sweep that `path` asks for; raises as :func:`check` does."""
-    kind = kind_of(path)
-    if kind not in ("page", "csv"):
-        raise UsageError(f"{path}: a sweep is shown as a page or a table: use .html or .csv")
-    return check(path, force=force)
+    return check(path, force=force, of=OF_SWEEPS)
 
 
 def write_sweep(

@@ -9,28 +9,23 @@ import numpy as np
 import polars as pl
 
 from heatsoak import output, words, writing
-from heatsoak.errors import UsageError
 from heatsoak.exporter.table import write_spreadsheet
 from heatsoak.rack.results import reading
 from heatsoak.rack.results.compared import natural
 from heatsoak.ranges import Range
 from heatsoak.report import files
-from heatsoak.report.files import kind_of
+from heatsoak.report.files import OF_RACKS, kind_of
 from heatsoak.report.outcomes import add_child, printable_lines
 from heatsoak.report.page import contract
 from heatsoak.report.page.html import Bundle, render
 from heatsoak.report.page.packing import Packer
 from heatsoak.report.rack import RackMeasure, RackReport, RackTestResult
 
-_KINDS = ("page", "csv", "junit")
-
 
 def check(path: Path, *, force: bool) -> None:
     """Raise, before any work, UsageError if the results cannot be written there, and ToolError if
     a page is asked for but its program was not built."""
-    if kind_of(path) not in _KINDS:
-        raise UsageError(f"{path}: a rack has no picture of its own: use .html, .csv or .xml")
-    files.check(path, force=force)
+    files.check(path, force=force, of=OF_RACKS)
 
 
 def write(found: RackReport, rack: reading.Results, path: Path, *, replace: bool) -> int:
