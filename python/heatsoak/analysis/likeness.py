@@ -42,9 +42,7 @@ def cooled_otherwise(
     """
     # of hundreds of recordings of a drive, few were cooled otherwise
     cooled = [(one, cooling) for one in siblings if (cooling := other_cooling(view, one))]
-    same = [
-        each for each in cooled if alike(each[0].step, view.step) and _as_written(each[0], view)
-    ]
+    same = [each for each in cooled if each[0].load == view.load and _as_written(each[0], view)]
     named = {id(one.course) for one, _ in same if one.step.name == view.step.name}
     for one, cooling in same:
         is_named = one.step.name == view.step.name

@@ -443,14 +443,16 @@ class RecordingView:
         self._samples.forget()
 
 
+#: Of a drive's recordings, so many before and after one are held against it, and as many others.
+_NEAR = 40
+
+
 def siblings_of(one: RecordingView, opened: Sequence[RecordingView]) -> list[StepView]:
-    """Return the steps of the other recordings of the same drive."""
-    return [
-        view
-        for other in opened
-        if other is not one and other.drive == one.drive and not _copied(one, other)
-        for view in other.views
-    ]
+    """Return the steps of the other recordings of the same drive; of very many, of some."""
+    own = [other for other in opened if other.drive == one.drive]
+    at, apart = own.index(one), -(-len(own) // (2 * _NEAR))
+    some = dict.fromkeys([*own[::apart], *own[max(at - _NEAR, 0) : at + _NEAR]])
+    return [v for o in some if o is not one and not _copied(one, o) for v in o.views]
 
 
 def _copied(one: RecordingView, other: RecordingView) -> bool:
