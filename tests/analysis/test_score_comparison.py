@@ -123,7 +123,7 @@ def test_three_traces_come_in_one_table_with_both_values_and_the_convention() ->
     ]
     text = shown(compare(runs, "heatsink", "fins"))
     table = text[: text.index("full  replay of light")]
-    assert "worse is negative, for MB/s and for us" in table
+    assert "more MB/s, or fewer us" in table
     for name in ("destroyer", "heavy", "light"):
         assert table.count(f"storage-bench-{name}\n") + table.count(f"storage-bench-{name} ") >= 1
     (line,) = [x for x in table.splitlines() if x.startswith("Service time, us") and "1,320" in x]
