@@ -133,18 +133,21 @@ def course(case: Case) -> Evidence | None:
 def recovery(case: Case) -> Evidence | None:
     """A governor releases the drive once it has cooled; other causes end at any temperature."""
     drop, onset_c = case.drop, case.onset_c
-    if not drop.recovered or drop.oscillates or onset_c is None or case.drop.length_s < MIN_BEND_S:
+    if not drop.recovered or drop.oscillates or onset_c is None:
         return None
     # a governor that holds a limit lets go as slowly as the drive cools
+    half_s = 0.5 * (drop.onset_s + drop.back_s)
+    coolest_c = float(np.min(case.view.temp.between(half_s, drop.back_s + LAG_S), initial=np.inf))
     within = case.view.temp.between(drop.onset_s, drop.back_s)
-    if len(within) < MIN_READINGS:
-        return None
-    coolest_c = float(np.min(within[len(within) // 2 :]))
+    is_brief = case.drop.length_s < MIN_BEND_S or len(within) < MIN_READINGS
     said = (
         f"it fell at {words.temp_text(onset_c)} and was back at full speed at "
         f"{words.temp_text(coolest_c)}"
     )
-    return "cooler" if coolest_c <= onset_c - CHANGES_K else "as-hot", said
+    if coolest_c <= onset_c - (2 if is_brief else 1) * CHANGES_K:
+        return "cooler", said
+    # what a sensor does not show of a brief fall may have been all the same
+    return None if is_brief else ("as-hot", said)
 
 
 def bend(case: Case) -> Evidence | None:
@@ -295,11 +298,13 @@ def follows(case: Case) -> Evidence | None:
 def _stretches(case: Case) -> tuple[Array, Array, Array] | None:
     """Times, rates as shares of the level before, and temperatures, over the settled drop."""
     drop, temp, series = case.drop, case.view.temp, case.view.throughput
-    length_s = case.own_end_s - drop.onset_s
-    if length_s < MIN_COUPLING_S or len(temp.values) < FEWEST:
+    begin_s, end_s = drop.onset_s + SETTLED_S, case.own_end_s
+    if drop.shape != "slide":
+        begin_s = max(begin_s, case.settled_s)
+    if end_s - begin_s < MIN_COUPLING_S or len(temp.values) < FEWEST:
         return None
-    count = int(np.clip(length_s / STRETCH_S, FEWEST, MOST))
-    edges = np.linspace(drop.onset_s + SETTLED_S, case.own_end_s, count + 1)
+    count = int(np.clip((end_s - begin_s) / STRETCH_S, FEWEST, MOST))
+    edges = np.linspace(begin_s, end_s, count + 1)
     rates = np.array([series.mean(a, b) for a, b in pairwise(edges)])
     middle_s = (edges[1:] + edges[:-1]) / 2
     measured = np.isfinite(rates)
