@@ -12,7 +12,7 @@ from heatsoak.analysis.cause.evidence import counters
 from heatsoak.analysis.sensors.flaws import locked_up_at
 from heatsoak.analysis.series import TIME_CONSTANTS_S, Array, lagged, resampled
 from heatsoak.analysis.view import StepView
-from heatsoak.recording.columns import TEMPERATURES, own_temperatures
+from heatsoak.recording import columns
 from heatsoak.recording.grid import SensorTrack
 
 #: At these temperatures most, many, some, few and hardly any drives throttle; below, none.
@@ -49,7 +49,7 @@ CLEARLY_K = 5.0
 def locked_up(case: Case) -> Evidence | None:
     """A drive slows down for what its sensor says, even if that has locked up."""
     view = case.view
-    for name in own_temperatures(view.columns(TEMPERATURES)):
+    for name in columns.own_temperatures(view.columns(columns.TEMPERATURES)):
         track = view.track(name)
         at = locked_up_at(track.t_s, track.values)
         if at is None:
@@ -377,15 +377,10 @@ def _at(temp: SensorTrack, t_s: float, period_s: float) -> float | None:
 
 def _counted_again(case: Case) -> bool:
     """Whether the drive counted at the onset that it started to throttle, or to throttle harder."""
-    for name in counters.counter_columns(case.view):
-        if name.startswith("throttle_count."):
-            before, after = (
-                case.view.track(name).at(case.drop.onset_s + late_s)
-                for late_s in (-counters.SLACK_S, counters.LATE_S)
-            )
-            if before is not None and after is not None and after > before:
-                return True
-    return False
+    names = counters.counter_columns(case.view)
+    counts = [name for name in names if name.startswith(columns.COUNTS)]
+    start_s, end_s = case.drop.onset_s - counters.SLACK_S, case.drop.onset_s + counters.LATE_S
+    return bool(counters.risen(case.view, counts, start_s, end_s))
 
 
 #: A drive that warmed by less than this before it fell does not show how its load heats it.
