@@ -365,6 +365,13 @@ BRIEF = np.where((SECONDS > 401) & (SECONDS < 415), 0.1, 1.0)
             BRIEF, warmed(1 + 5 * BRIEF, 36, 6, 70), "let-go", "cooler", id="soon back cooler"
         ),
         pytest.param(BRIEF, AT_6_W, "let-go", None, id="soon back, and no sensor is as quick"),
+        pytest.param(
+            PASSING,
+            np.where(SECONDS < 440, AT_6_W, np.nan),
+            "let-go",
+            None,
+            id="not read when back",
+        ),
     ],
 )
 def test_what_comes_and_goes_is_held_against_the_temperature(
