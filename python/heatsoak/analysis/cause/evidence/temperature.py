@@ -133,14 +133,14 @@ def course(case: Case) -> Evidence | None:
 def recovery(case: Case) -> Evidence | None:
     """A governor releases the drive once it has cooled; other causes end at any temperature."""
     drop, onset_c = case.drop, case.onset_c
+    within = case.view.temp.between(drop.onset_s, drop.back_s)
+    is_brief = drop.length_s < MIN_BEND_S or len(within) < MIN_READINGS
     # a governor that holds a limit lets go as slowly as the drive cools
-    half_s = 0.5 * (drop.onset_s + drop.back_s)
-    late_c = case.view.temp.between(half_s, drop.back_s + LAG_S)
+    half_s, lag_s = 0.5 * (drop.onset_s + drop.back_s), LAG_S if is_brief else 0.0
+    late_c = case.view.temp.between(half_s, drop.back_s + lag_s)
     if not drop.recovered or drop.oscillates or onset_c is None or len(late_c) == 0:
         return None
     coolest_c = float(np.min(late_c))
-    within = case.view.temp.between(drop.onset_s, drop.back_s)
-    is_brief = case.drop.length_s < MIN_BEND_S or len(within) < MIN_READINGS
     said = (
         f"it fell at {words.temp_text(onset_c)} and was back at full speed at "
         f"{words.temp_text(coolest_c)}"
