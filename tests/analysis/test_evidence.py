@@ -127,6 +127,9 @@ TABLE: list[Row] = [
      lambda: seen(view(NESTED, throttle_time_s__1=np.maximum(T_S - 50, 0)), index=1)),
     ("thermal-counters", "they come late", "later",
      lambda: seen(fallen(throttle_time_s__1=np.where(T_S > ONSET_S + 60, T_S, 0.0)))),
+    *(("thermal-counters", f"they time {timed_s} s of 120 s", expected,
+       lambda timed_s=timed_s: seen(fallen(throttle_time_s__1=np.clip(T_S - ONSET_S, 0, timed_s))))
+      for timed_s, expected in [(10, "stopped"), (60, "rose")]),
     ("thermal-counters", "they work and do not rise", "silent",
      lambda: seen(fallen(throttle_count__1=level(7.0)))),
     ("thermal-counters", "they are zero throughout", None,
@@ -160,7 +163,9 @@ TABLE: list[Row] = [
           (level(0.5), warming(40, 70), "both-still"),
           (0.5 - 0.1 * WAVE, warming(40, 70), "rate-alone"),
           (0.5 + 0.1 * WAVE, WARM, "together"),
-          (0.6 - 0.001 * T_S, WARM, "time")]),
+          (0.6 - 0.001 * T_S, WARM, "time"),
+          # while it falls, it cools: that is no part of how it is then
+          (np.interp(T_S, [80, 100], [1, 0.5]), 70 - (T_S - 80) / 6, "regardless")]),
     *((about, "reads held full speed while hotter", expected,
        lambda: seen(hot(warming(40, 65)),
                     reads(temp_c__composite=np.minimum(60 + T_S / 5, 80.0))))
@@ -338,6 +343,7 @@ AT_6_W = warmed(np.full(900, 6.0), 36, 6, 70)
 EACH_MINUTE = np.where((SECONDS > 301) & ((SECONDS - 301) % 60 < 30), 0.3, 1.0)
 BURSTS = np.where((SECONDS - 1) % 100 < 60, 1.0, 0.3)
 PASSING = np.where((SECONDS > 401) & (SECONDS < 501), 0.6, 1.0)
+BRIEF = np.where((SECONDS > 401) & (SECONDS < 415), 0.1, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -354,6 +360,17 @@ PASSING = np.where((SECONDS > 401) & (SECONDS < 501), 0.6, 1.0)
         pytest.param(PASSING, AT_6_W, "let-go", "as-hot", id="back as hot"),
         pytest.param(
             PASSING, warmed(1 + 5 * PASSING, 36, 6, 70), "let-go", "cooler", id="back cooler"
+        ),
+        pytest.param(
+            BRIEF, warmed(1 + 5 * BRIEF, 36, 6, 70), "let-go", "cooler", id="soon back cooler"
+        ),
+        pytest.param(BRIEF, AT_6_W, "let-go", None, id="soon back, and no sensor is as quick"),
+        pytest.param(
+            PASSING,
+            np.where(SECONDS < 440, AT_6_W, np.nan),
+            "let-go",
+            None,
+            id="not read when back",
         ),
     ],
 )

@@ -17,13 +17,11 @@ from heatsoak import words
 from heatsoak.analysis import findings, series
 from heatsoak.analysis.cause import excludes_heat
 from heatsoak.analysis.view import StepView
-from heatsoak.recording import HEALTH, IN_ORDER_ONLY, Recording
-from heatsoak.recording.columns import throttle_columns, throttle_counters
+from heatsoak.recording import HEALTH, IN_ORDER_ONLY, Recording, columns
 from heatsoak.recording.grid import SensorTrack
 
 #: A counter of 32 bits that is full counts no more.
 _FULL = 2.0**32 - 1
-_COUNT, _TIME_S = "throttle_count.", "throttle_time_s."
 #: What NVMe's two steps of thermal management are called.
 _STEPS = {"tmt1": "light ", "tmt2": "strong ", "shutdown": "shutdown "}
 _WARNING = "critical_warning"
@@ -58,10 +56,10 @@ def counted_of(recording: Recording, samples: pl.DataFrame) -> findings.OwnCount
     if _WARNING in samples.columns:
         warned = samples[_WARNING].drop_nulls().to_list()
         health[_WARNING] = reduce(or_, warned, health[_WARNING] or 0)
-    columns = throttle_columns(meta.columns) if meta.protocol.is_observed else []
-    if not (columns or any(health.values())):
+    own = columns.throttle_columns(meta.columns) if meta.protocol.is_observed else []
+    if not (own or any(health.values())):
         return None
-    known = {name: samples[name].drop_nulls().to_list() for name in columns}
+    known = {name: samples[name].drop_nulls().to_list() for name in own}
     known = {name: values for name, values in known.items() if values and values[-1] < _FULL}
     has_clock = not meta.load.get("imported", {}).get(IN_ORDER_ONLY)
     return findings.OwnCount(
@@ -86,7 +84,7 @@ def claims_of_drive(counted: findings.OwnCount | None, *, is_course: bool) -> li
 
 
 def _own_count(counted: findings.OwnCount, *, is_course: bool) -> findings.Claim | None:
-    names = throttle_counters(counted.totals)
+    names = columns.throttle_counters(counted.totals)
     ever = {name: counted.totals[name] for name in names if counted.totals[name]}
     added = {name: counted.added[name] for name in names if counted.added[name]}
     now = _throttles_now(counted)
@@ -115,7 +113,7 @@ def _own_count(counted: findings.OwnCount, *, is_course: bool) -> findings.Claim
     elif told:
         parts = [f"by its own count it was {told}{life}"]
         # smartctl's JSON has NVMe's times above both limits, and not how often it throttled
-        is_left_out = not names and f"{_TIME_S}critical" in counted.totals
+        is_left_out = not names and f"{columns.TIMES}critical" in counted.totals
         whether = (
             "the log leaves out: 'nvme smart-log' tells" if is_left_out else "it does not count"
         )
@@ -135,7 +133,7 @@ def counted_before(counted: findings.OwnCount | None) -> list[str]:
     """What a drive counted before the readings of a log and not between them, or nothing."""
     if counted is None or counted.readings == 1:
         return []
-    names = throttle_counters(counted.totals)
+    names = columns.throttle_counters(counted.totals)
     ever = {name: counted.totals[name] for name in names if counted.totals[name]}
     if not ever or any(counted.added[name] for name in names):
         return []
@@ -184,7 +182,7 @@ def _above_limits(counted: findings.OwnCount) -> list[str]:
     told = [
         f"above its {name} temperature for {words.duration_text(above_s)}"
         for name in ("warning", "critical")
-        if (above_s := counted.totals.get(_TIME_S + name, 0.0))
+        if (above_s := counted.totals.get(columns.TIMES + name, 0.0))
     ]
     if counted.over_limit_count and not told:
         told.append(f"above its limit {words.counted(counted.over_limit_count, 'time')}")
@@ -208,7 +206,10 @@ def _told(counts: Mapping[str, float]) -> str:
             if name.startswith(family)
         ]
 
-    times, spent = steps(_COUNT, words.number_text), steps(_TIME_S, words.seconds_text)
+    times, spent = (
+        steps(columns.COUNTS, words.number_text),
+        steps(columns.TIMES, words.seconds_text),
+    )
     named = words.listed([f"{text} {step}".rstrip() for text, step in times or spent])
     if not times:
         return f"{named} of throttling"

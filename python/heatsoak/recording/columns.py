@@ -299,7 +299,7 @@ FIXED = {column.name: column for column in _TABLE if not column.is_family}
 #: Families of columns by prefix; a sensor's or counter's name follows.
 FAMILIES = {column.name: column for column in _TABLE if column.is_family}
 
-_COUNTS, _TIMES = "throttle_count.", "throttle_time_s."
+COUNTS, TIMES = "throttle_count.", "throttle_time_s."
 #: Time above the temperatures that the drive states as warning and critical: drives throttle below
 #: those as a rule, so these count heat, not throttling.
 _OF_HEAT = ("warning", "critical")
@@ -352,13 +352,13 @@ def judged(columns: Iterable[str]) -> list[str]:
 
 def status_columns(status: str) -> tuple[str, str]:
     """Return the columns of a logged throttling status: how often it came on, and for how long."""
-    return f"{_COUNTS}{status}", f"{_TIMES}{status}"
+    return f"{COUNTS}{status}", f"{TIMES}{status}"
 
 
 def throttle_columns(columns: Iterable[str]) -> list[str]:
     """Return those of `columns` in which a drive counts or times heat or throttling."""
     known = list(columns)
-    return [name for prefix in (_COUNTS, _TIMES) for name in known if name.startswith(prefix)]
+    return [name for prefix in (COUNTS, TIMES) for name in known if name.startswith(prefix)]
 
 
 def throttle_counters(columns: Iterable[str]) -> list[str]:
@@ -372,8 +372,8 @@ def throttle_statuses(columns: Iterable[str]) -> list[str]:
     return [
         name
         for name in known
-        if name.startswith(_COUNTS)
-        and not (status := name.removeprefix(_COUNTS)).startswith(_OF_NVME)
+        if name.startswith(COUNTS)
+        and not (status := name.removeprefix(COUNTS)).startswith(_OF_NVME)
         and status_columns(status)[1] in known
     ]
 

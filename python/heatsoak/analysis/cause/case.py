@@ -8,7 +8,7 @@ import numpy as np
 from heatsoak.analysis import definitions
 from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.likeness import alike
-from heatsoak.analysis.view import StepView, is_known_cool, temp_moves
+from heatsoak.analysis.view import StepView, temp_moves
 
 #: A rate of which four fifths stay within this share of the median for so long is held.
 EVEN, _MIN_EVEN_S, _MIN_EVEN_SAMPLES = 0.2, 20.0, 10
@@ -72,9 +72,8 @@ class Case:
     def level_since_s(self) -> float:
         """When the level that it fell from started."""
         drops = self.view.drops or []
-        return drops[self.index - 1].onset_s if self.is_nested else self._last_end_s(drops)
-
-    def _last_end_s(self, drops: list[Drop]) -> float:
+        if self.is_nested:
+            return drops[self.index - 1].onset_s
         ends = [drop.back_s for drop in drops[: self.index] if drop.recovered]
         return max(ends, default=0.0)
 
@@ -123,11 +122,6 @@ class Case:
         """Whether a temperature of the drive was seen to move, and what it was at the onset."""
         return self.onset_c is not None and temp_moves(self.view, *self.others)
 
-    @property
-    def is_cool(self) -> bool:
-        """Whether the drive's temperature tells that it was cool at the onset."""
-        return is_known_cool(self.view, *self.others, temp_c=self.onset_c)
-
     @cached_property
     def late_c(self) -> float | None:
         """The drive's mean temperature in the second half of the drop; None if it is too short."""
@@ -147,13 +141,11 @@ class Case:
         level = np.mean if self.drop.oscillates else np.median
         return float(np.median(before)), float(level(during))
 
-    def is_even(self, start_s: float, end_s: float) -> bool:
-        """Return whether the rate was held, as a benchmark or a copy does and a user's work does
-        not."""
-        return self.unevenness(start_s, end_s) < EVEN
-
     def unevenness(self, start_s: float, end_s: float) -> float:
-        """Return how far most rates lie apart, over their median; infinite of too few."""
+        """Return how far most rates lie apart, over their median; infinite of too few.
+
+        A benchmark or a copy holds its rate below `EVEN`, and a user's work does not.
+        """
         rates = self.view.throughput.between(start_s, end_s).values
         if end_s - start_s < _MIN_EVEN_S or len(rates) < _MIN_EVEN_SAMPLES:
             return np.inf

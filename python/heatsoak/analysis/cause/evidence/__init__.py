@@ -15,6 +15,7 @@ from heatsoak.analysis.cause.evidence import (
     shape,
     temperature,
 )
+from heatsoak.analysis.view import is_known_cool
 
 #: All checks by what they are about, in the order in which their findings are printed.
 CHECKS: dict[str, Callable[[Case], Evidence | None]] = {
@@ -95,5 +96,6 @@ def observe(case: Case) -> list[Finding]:
     is_locked = any(finding.about == "sensor" for finding in found)
     if case.has_temp and not is_locked:
         return found
-    told = {"sensor", "onset-temperature"} if case.is_cool and not is_locked else {"sensor"}
+    is_cool = is_known_cool(case.view, *case.others, temp_c=case.onset_c)
+    told = {"sensor", "onset-temperature"} if is_cool and not is_locked else {"sensor"}
     return [one for one in found if one.about in told or one.about not in OF_TEMPERATURES]

@@ -10,7 +10,7 @@ from heatsoak import words
 from heatsoak.analysis.cause.case import Case, Evidence
 from heatsoak.analysis.definitions import HELD_WITHIN_K
 from heatsoak.analysis.view import StepView
-from heatsoak.recording.columns import throttle_counters, throttle_statuses
+from heatsoak.recording import columns
 
 #: This far below every stated limit, a governor has no reason to act.
 FAR_BELOW_K = 10.0
@@ -18,6 +18,9 @@ FAR_BELOW_K = 10.0
 SLACK_S = 2.0
 #: Counters that start to rise later than this in a drop did not count its start.
 LATE_S = 10.0
+#: A drive that timed its throttling for less than this share of a long fall was held by something
+#: else for most of it.
+HARDLY, LONG_S = 0.25, 60.0
 
 
 def thermal_counters(case: Case) -> Evidence | None:
@@ -26,14 +29,29 @@ def thermal_counters(case: Case) -> Evidence | None:
     if moved:
         said = f"the drive's own throttling counters rose: {words.listed(moved)}"
         unmoved_s, first_s = _first_rise_s(case)
-        # a slow fall may be counted before it can be seen
-        if case.is_nested and first_s < case.drop.onset_s - 2 * SLACK_S:
-            return "went-on", f"{said}, but they were already rising before this fall"
         if _is_late(case, unmoved_s):
             late_s = first_s - case.drop.onset_s
             return "later", f"{said}, but only {words.seconds_text(late_s)} later"
+        if (hardly := _hardly_timed(case)) is not None:
+            return "stopped", f"{said}, and stopped: that is {hardly} of the time that it was slow"
+        # a slow fall may be counted before it can be seen
+        if case.is_nested and first_s < case.drop.onset_s - 2 * SLACK_S:
+            return "went-on", f"{said}, but they were already rising before this fall"
         return "rose", said
     return none_counted(case.view, case.others)
+
+
+def _hardly_timed(case: Case) -> str | None:
+    """For which small share of a drop the drive said that it throttled; None if it was not one."""
+    timed_s = slow_s = 0.0
+    for name in counter_columns(case.view):
+        track, drop = case.view.track(name), case.drop
+        inside = (track.t_s >= drop.begin_s - SLACK_S) & (track.t_s <= drop.end_s + SLACK_S)
+        if name.startswith(columns.TIMES) and inside.any():
+            timed_s += float(np.ptp(track.values[inside]))
+            slow_s = max(slow_s, float(np.ptp(track.t_s[inside])))
+    is_hardly = timed_s < HARDLY * slow_s and slow_s >= LONG_S and not case.drop.oscillates
+    return words.share_text(timed_s / slow_s) if is_hardly else None
 
 
 def none_counted(view: StepView, others: Iterable[StepView]) -> Evidence | None:
@@ -44,7 +62,7 @@ def none_counted(view: StepView, others: Iterable[StepView]) -> Evidence | None:
     for one in (view, *others) if counter_columns(view) else ():
         if any(np.any(one.track(name).values > 0) for name in counter_columns(one)):
             return "silent", "the drive counts thermal throttling, and counted none here"
-    if throttle_statuses(view.columns("throttle_")):
+    if columns.throttle_statuses(view.columns("throttle_")):
         return "status-off", "the drive's own status said that it did not throttle"
     return None
 
@@ -73,16 +91,11 @@ def _first_rise_s(case: Case) -> tuple[float, float]:
 
 def power_state(case: Case) -> Evidence | None:
     """A drive that throttles may enter a lower power state under load; or its host may set one."""
-    states = case.before_and_during("power_state")
-    if states is None:
-        return None
-    before, during = states
+    before, during = case.before_and_during("power_state") or (0.0, 0.0)
     if during <= before:
         return None
-    return (
-        "lowered",
-        f"the drive went from power state {round(before)} to {round(during)} under load",
-    )
+    states = f"from power state {round(before)} to {round(during)}"
+    return "lowered", f"the drive went {states} under load"
 
 
 def stated_limit(case: Case) -> Evidence | None:
@@ -137,7 +150,7 @@ def _beside_limits(
 
 def counter_columns(view: StepView) -> list[str]:
     """Return the columns in which the drive counts or times its own throttling."""
-    return throttle_counters(view.columns("throttle_"))
+    return columns.throttle_counters(view.columns("throttle_"))
 
 
 def counted(case: Case) -> list[str]:
@@ -163,10 +176,8 @@ def risen(
         if before is not None and after is not None and after > before:
             stage = name.partition(".")[2]
             stage = f"stage {stage}" if stage.isdecimal() else stage
-            is_time = name.startswith("throttle_time_s.")
+            is_time = name.startswith(columns.TIMES)
             what = f"time in {stage}" if is_time else stage
-            by = (
-                words.seconds_text(after - before) if is_time else words.number_text(after - before)
-            )
+            by = (words.seconds_text if is_time else words.number_text)(after - before)
             moved.append(f"{what} by {by}")
     return moved

@@ -7,7 +7,7 @@ import numpy as np
 
 from heatsoak import words
 from heatsoak.analysis import reference
-from heatsoak.analysis.cause.case import Case, Evidence
+from heatsoak.analysis.cause.case import EVEN, Case, Evidence
 from heatsoak.analysis.copies import MIN_DIFFERENCE, fullness
 from heatsoak.analysis.series import RateSeries
 from heatsoak.analysis.view import StepView
@@ -433,7 +433,7 @@ def _watched(case: Case) -> Evidence | None:
     paused = near & (series.values < NOTHING * drop.before)
     if paused.any() and drop.during > NOTHING * drop.before:
         return "after-a-pause", "nothing was moved just before: another load may have started"
-    if all(case.is_even(*span) for span in _spans(case)):
+    if all(case.unevenness(*span) < EVEN for span in _spans(case)):
         text = "it ran evenly before and during the fall, as a load does that takes all it can get"
         return "even", text
     text = "nothing shows that the load asked for as much as before: its own log would show it"

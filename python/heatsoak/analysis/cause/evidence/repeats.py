@@ -134,10 +134,8 @@ def again(case: Case) -> Evidence | None:
                 when = f"after {words.seconds_text(drop.onset_s)}"
                 return "alike", f"'{view.step.name}' fell in the same way, {when}"
         if not view.drops and view.duration_s > LONGER * (case.drop.onset_s + START_S):
-            return (
-                "not",
-                f"'{view.step.name}' did not fall in {words.seconds_text(view.duration_s)}",
-            )
+            lasted = words.seconds_text(view.duration_s)
+            return "not", f"'{view.step.name}' did not fall in {lasted}"
     return None
 
 
@@ -150,10 +148,8 @@ def _when_cooler(case: Case) -> Evidence | None:
             continue
         if there_c > case.onset_c - CLEARLY_K or back_c < there_c - definitions.HELD_WITHIN_K:
             continue
-        when = (
-            f"at {words.temp_text(there_c)}, after {words.seconds_text(drop.onset_s)}, and "
-            "recovered"
-        )
+        after = words.seconds_text(drop.onset_s)
+        when = f"at {words.temp_text(there_c)}, after {after}, and recovered"
         if abs(drop.depth - case.drop.depth) <= ALIKE_DEPTH / 3:
             return "when-cooler", f"it fell as far {when}"
         found = "another-when-cooler", f"it fell {when}: something else than heat slows it too"

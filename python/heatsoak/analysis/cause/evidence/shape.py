@@ -1,6 +1,8 @@
 """The shape of the drop itself: how steep and how noisy it is, whether it ends, whether reads or
 writes fall, and after how many bytes."""
 
+from operator import attrgetter
+
 import numpy as np
 
 from heatsoak import words
@@ -102,11 +104,11 @@ def end(case: Case) -> Evidence | None:
     # a deeper fall may have ended it
     if case.drop.length_s >= LONG_S and left_s < LONG_S:
         length = words.seconds_text(case.drop.length_s)
-        if case.view.lasting_drop is case.drop or left_s < 1:
-            return "lasted", f"it lasted to the end, {length}"
+        is_end = case.view.lasting_drop is case.drop or left_s < 1
+        until = f", until {words.seconds_text(left_s)} before the step's end"
         return (
             "lasted",
-            f"it lasted {length}, until {words.seconds_text(left_s)} before the step's end",
+            f"it lasted to the end, {length}" if is_end else f"it lasted {length}{until}",
         )
     return None
 
@@ -379,13 +381,9 @@ def repeats(case: Case) -> Evidence | None:
 
 def alike_but_for_depth(one: StepView, other: StepView) -> bool:
     """Return whether both write the same, whatever their queue depth: bytes count, not speed."""
-    if alike(one.step, other.step):
-        return True
-    return one.step.rw is not None and (one.step.rw, one.step.bs, one.step.rwmixread) == (
-        other.step.rw,
-        other.step.bs,
-        other.step.rwmixread,
-    )
+    job = attrgetter("rw", "bs", "rwmixread")
+    is_job = one.step.rw is not None and job(one.step) == job(other.step)
+    return is_job or alike(one.step, other.step)
 
 
 def _apart(one: float, other: float) -> float:

@@ -12,7 +12,7 @@ from heatsoak.analysis.cause.evidence import counters
 from heatsoak.analysis.sensors.flaws import locked_up_at
 from heatsoak.analysis.series import TIME_CONSTANTS_S, Array, lagged, resampled
 from heatsoak.analysis.view import StepView
-from heatsoak.recording.columns import TEMPERATURES, own_temperatures
+from heatsoak.recording import columns
 from heatsoak.recording.grid import SensorTrack
 
 #: At these temperatures most, many, some, few and hardly any drives throttle; below, none.
@@ -49,7 +49,7 @@ CLEARLY_K = 5.0
 def locked_up(case: Case) -> Evidence | None:
     """A drive slows down for what its sensor says, even if that has locked up."""
     view = case.view
-    for name in own_temperatures(view.columns(TEMPERATURES)):
+    for name in columns.own_temperatures(view.columns(columns.TEMPERATURES)):
         track = view.track(name)
         at = locked_up_at(track.t_s, track.values)
         if at is None:
@@ -133,18 +133,22 @@ def course(case: Case) -> Evidence | None:
 def recovery(case: Case) -> Evidence | None:
     """A governor releases the drive once it has cooled; other causes end at any temperature."""
     drop, onset_c = case.drop, case.onset_c
-    if not drop.recovered or drop.oscillates or onset_c is None or case.drop.length_s < MIN_BEND_S:
-        return None
-    # a governor that holds a limit lets go as slowly as the drive cools
     within = case.view.temp.between(drop.onset_s, drop.back_s)
-    if len(within) < MIN_READINGS:
+    is_brief = drop.length_s < MIN_BEND_S or len(within) < MIN_READINGS
+    # a governor that holds a limit lets go as slowly as the drive cools
+    half_s, lag_s = 0.5 * (drop.onset_s + drop.back_s), LAG_S if is_brief else 0.0
+    late_c = case.view.temp.between(half_s, drop.back_s + lag_s)
+    if not drop.recovered or drop.oscillates or onset_c is None or len(late_c) == 0:
         return None
-    coolest_c = float(np.min(within[len(within) // 2 :]))
+    coolest_c = float(np.min(late_c))
     said = (
         f"it fell at {words.temp_text(onset_c)} and was back at full speed at "
         f"{words.temp_text(coolest_c)}"
     )
-    return "cooler" if coolest_c <= onset_c - CHANGES_K else "as-hot", said
+    if coolest_c <= onset_c - (2 if is_brief else 1) * CHANGES_K:
+        return "cooler", said
+    # what a sensor does not show of a brief fall may have been all the same
+    return None if is_brief else ("as-hot", said)
 
 
 def bend(case: Case) -> Evidence | None:
@@ -295,11 +299,13 @@ def follows(case: Case) -> Evidence | None:
 def _stretches(case: Case) -> tuple[Array, Array, Array] | None:
     """Times, rates as shares of the level before, and temperatures, over the settled drop."""
     drop, temp, series = case.drop, case.view.temp, case.view.throughput
-    length_s = case.own_end_s - drop.onset_s
-    if length_s < MIN_COUPLING_S or len(temp.values) < FEWEST:
+    begin_s, end_s = drop.onset_s + SETTLED_S, case.own_end_s
+    if drop.shape != "slide":
+        begin_s = max(begin_s, case.settled_s)
+    if end_s - begin_s < MIN_COUPLING_S or len(temp.values) < FEWEST:
         return None
-    count = int(np.clip(length_s / STRETCH_S, FEWEST, MOST))
-    edges = np.linspace(drop.onset_s + SETTLED_S, case.own_end_s, count + 1)
+    count = int(np.clip((end_s - begin_s) / STRETCH_S, FEWEST, MOST))
+    edges = np.linspace(begin_s, end_s, count + 1)
     rates = np.array([series.mean(a, b) for a, b in pairwise(edges)])
     middle_s = (edges[1:] + edges[:-1]) / 2
     measured = np.isfinite(rates)
@@ -372,15 +378,10 @@ def _at(temp: SensorTrack, t_s: float, period_s: float) -> float | None:
 
 def _counted_again(case: Case) -> bool:
     """Whether the drive counted at the onset that it started to throttle, or to throttle harder."""
-    for name in counters.counter_columns(case.view):
-        if name.startswith("throttle_count."):
-            before, after = (
-                case.view.track(name).at(case.drop.onset_s + late_s)
-                for late_s in (-counters.SLACK_S, counters.LATE_S)
-            )
-            if before is not None and after is not None and after > before:
-                return True
-    return False
+    names = counters.counter_columns(case.view)
+    counts = [name for name in names if name.startswith(columns.COUNTS)]
+    start_s, end_s = case.drop.onset_s - counters.SLACK_S, case.drop.onset_s + counters.LATE_S
+    return bool(counters.risen(case.view, counts, start_s, end_s))
 
 
 #: A drive that warmed by less than this before it fell does not show how its load heats it.
