@@ -49,6 +49,8 @@ _SEASONS = (0.0, 0.5, 1.0, 2.0)
 MIN_DAYS_OF_LEVEL = 5
 MIN_LAST_DAYS = 3
 _SUDDEN_BY_CHANCE = 0.003
+#: The same of each of several, which are hardly all by chance.
+_BESIDE_BY_CHANCE = 0.01
 #: Where even the clearest is as likely, others are not looked for beside it.
 _NO_CHANGE = 0.3
 #: No more sudden changes of a series are looked for.
@@ -171,7 +173,8 @@ class TrendFit:
                 chance, first = others._clearest()
                 looked = others._with(*others.sudden, first)
                 chances.append(chance)
-            if max(*chances, looked._most_by_chance()) < _SUDDEN_BY_CHANCE:
+            least = _SUDDEN_BY_CHANCE if len(chances) == 1 else _BESIDE_BY_CHANCE
+            if max(*chances, looked._most_by_chance()) < least:
                 found = looked
         return found
 
