@@ -204,11 +204,6 @@ def drive_text(series: findings.Series) -> str:
     return f"{words.said(series.serial)} ({words.said(series.model)})"
 
 
-def workload_text(series: findings.Series) -> str:
-    """Return how a workload is named in a sentence: its kind, before the sizes."""
-    return words.said(series.workload.partition(",")[0] or series.step)
-
-
 def steps_of(series: findings.Series) -> list[findings.HistoryChange]:
     """Return the changes of a slower or faster drive's own that went its way, and stayed."""
     total = series.change
@@ -227,11 +222,13 @@ def steps_of(series: findings.Series) -> list[findings.HistoryChange]:
 
 def text_of(series: findings.Series) -> str:
     """Return the answer for a series."""
-    subject = f"{drive_text(series)}: {workload_text(series)}"
+    load = series.workload.partition(",")[0] or series.step
+    subject = f"{drive_text(series)}: {words.said(load)}"
     if series.change is None:
         days = words.counted(series.days, "day")
         return f"{subject} was recorded on {days}: too few to tell whether it is slower"
-    then = _then(series)
+    is_a_month = f"{series.first:%Y-%m}" == f"{series.last:%Y-%m}"
+    then = f"on {series.first}" if is_a_month else f"in {series.first:%B %Y}"
     ends = words.interval_text(series.change.rounded(1), "%", signed=True)
     if series.verdict in ("slower", "faster"):
         text = f"{subject} is {_size_text(series.change)} than {then}{_why(series)}"
@@ -280,12 +277,6 @@ def _why(series: findings.Series) -> str:
     if series.verdict == "slower" and level is not None and level.mid > -100 * ONSET_LOSS:
         text += "; it begins as fast as then, and falls sooner or further"
     return text
-
-
-def _then(series: findings.Series) -> str:
-    if (series.first.year, series.first.month) == (series.last.year, series.last.month):
-        return f"on {series.first}"
-    return f"in {series.first:%B %Y}"
 
 
 def _slower(low_pct: float) -> str:
