@@ -18,7 +18,7 @@ import pytest
 import tiny
 from command import complaint, heatsoak_here
 from heatsoak.facts.table import SCHEMA
-from heatsoak.history import NAME, history, read_index, update
+from heatsoak.history import NAME, Series, history, read_index, update
 from heatsoak.history.trend import TrendFit
 from heatsoak.recording.meta import EVENTS, META, PARQUET
 from made_once import made_once
@@ -142,18 +142,21 @@ def test_another_place_is_not_ageing(runs: Path) -> None:
     assert change.effect.mid < -10
 
 
-def test_firmware_and_place_that_changed_together_are_not_told_apart(runs: Path) -> None:
-    for number in range(RUNS):
-        late = number >= 5
-        dated(runs / str(number), number, firmware="4B2" if late else "3B2",
-              labels={"slot": "top" if late else "bottom"})  # fmt: skip
-    updated(runs)
-    (series,) = history(runs / NAME).series
-    assert {change.kind for change in series.changes} == {"firmware", "place"}
-    assert all(change.effect is None for change in series.changes)
-    assert "firmware and place or host changed together" in series.text
-    assert series.per_year is not None
-    assert -100 * AGEING in series.per_year
+def test_firmware_and_place_that_changed_together_are_told_together(tmp_path: Path) -> None:
+    is_late = np.arange(36) >= 18
+    columns = {
+        "firmware": pl.Series(np.where(is_late, "4B2", "3B2")),
+        "place": pl.Series(np.where(is_late, "slot low", "slot top")),
+    }
+    rows = summaries("S1", noisy(0) * np.where(is_late, 0.88, 1.0), **columns)
+    (series,) = history(drives_of(tmp_path, [rows])).series
+    (change,) = series.changes
+    assert (change.kind, change.before) == ("together", "firmware 3B2 and place slot top")
+    assert change.effect is not None
+    assert -12 in change.effect
+    assert series.verdict == "slower"
+    assert series.since == change
+    assert "; since firmware 4B2 and place slot low (2025-08-30), together: " in series.text
 
 
 def test_only_new_and_changed_recordings_are_judged_again(runs: Path) -> None:
@@ -373,7 +376,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
         days = np.arange(0.0, 240.0, 10.0)
         logs = np.asarray(np.log(noisy(seed, 24)) - 0.1 * firmware - 0.05 * days / 365.25, float)
         fit = TrendFit(days, logs, np.zeros(24, np.int64), firmware)
-        change = fit.of_firmware(0, 1)
+        change = fit.change(firmwares=[(0, 1)])
         assert change is not None
         held += -0.1 in change.of_log
     # 95 % of 400 are 380, give or take 4.4
@@ -442,6 +445,83 @@ def test_a_sudden_change_is_dated(tmp_path: Path) -> None:
         named += one.verdict == "slower" and one.since == sudden
     assert named >= 9
     assert f"; suddenly, since {begins[0]}" in history(tmp_path / NAME, drive="S0").sentence
+
+
+def runs_begun(series: Series) -> list[int]:
+    """The runs that sudden changes begin with, or are undone by."""
+    of = [change for change in series.changes if change.kind == "sudden"]
+    dates = [date for change in of for date in (change.date, change.until) if date is not None]
+    return [(date - datetime.date(2025, 3, 3)).days // 10 for date in dates]
+
+
+@pytest.mark.parametrize("late", [3, 4, 5])
+def test_the_newest_runs_tell_a_sudden_change(tmp_path: Path, late: int) -> None:
+    lost = np.where(np.arange(48) >= 48 - late, 0.8, 1.0)
+    frames = [summaries(f"S{seed}", noisy(seed, 48) * lost) for seed in range(10)]
+    found = history(drives_of(tmp_path, frames)).series
+    told = [one for one in found if one.verdict == "slower" and runs_begun(one) == [48 - late]]
+    assert len(told) >= 9
+    assert all(one.change is not None and -20 in one.change for one in told[:-1])
+    when = r"since about 2026-\d\d-\d\d, on \d days" if late < 5 else r"since 2026-\d\d-\d\d"
+    assert all(re.search(f"; suddenly, {when}, for a reason", one.text) for one in told)
+
+
+def test_bad_days_at_the_end_are_no_change(tmp_path: Path) -> None:
+    frames = []
+    for seed in range(10):
+        rates = noisy(seed, 48)
+        rates[[-1, -3]] *= 0.7
+        rates[-4:] *= 0.7 if seed == 0 else 1.0  # all of them are a change
+        frames.append(summaries(f"S{seed}", rates))
+    found = history(drives_of(tmp_path, frames)).series
+    assert [one.drive for one in found if one.verdict == "slower" or one.changes] == ["S0"]
+
+
+def test_a_change_that_was_undone_is_told_with_its_end(tmp_path: Path) -> None:
+    is_slow = (np.arange(48) >= 20) & (np.arange(48) < 36)
+    frames = [
+        summaries(f"S{seed}", noisy(seed, 48) * np.where(is_slow, 0.85, 1.0)) for seed in range(10)
+    ]
+    found = history(drives_of(tmp_path, frames)).series
+    told = [one for one in found if runs_begun(one) == [20, 36]]
+    assert len(told) >= 8
+    assert not [one for one in found if one.verdict in ("slower", "faster")]
+    assert all(
+        re.search(
+            r"; it became 1\d % slower \(.*\) suddenly, on 2025-09-19, and came back by 2026-02-26",
+            one.text,
+        )
+        for one in told
+    )
+
+
+def test_two_steps_are_told_with_their_dates(tmp_path: Path) -> None:
+    lost = 0.9 ** ((np.arange(48) >= 20) + 1.0 * (np.arange(48) >= 34))
+    frames = [summaries(f"S{seed}", noisy(seed, 48) * lost) for seed in range(10)]
+    found = history(drives_of(tmp_path, frames)).series
+    told = [one for one in found if runs_begun(one) == [20, 34]]
+    assert len(told) >= 8
+    for one in told:
+        assert one.verdict == "slower"
+        assert "suddenly, since 2025-09-19" in one.text
+        assert "suddenly, since 2026-02-06" in one.text
+
+
+@pytest.mark.parametrize("key", ["model", "size_bytes"])
+def test_two_drives_under_one_serial_are_two(tmp_path: Path, key: str) -> None:
+    told: dict[str, tuple[Any, Any]] = {"model": ("N7", "X9"), "size_bytes": (10**12, 2 * 10**12)}
+    rows = [
+        summaries("S1", noisy(seed, 18) * rate, serial=pl.lit("S1"), **{key: pl.lit(value)})
+        for seed, (rate, value) in enumerate(zip((1.0, 0.8), told[key], strict=True))
+    ]
+    later = pl.col("started_unix_s") + 180 * DAY_S
+    rows[1] = rows[1].with_columns(started_unix_s=later, written_gb=pl.lit(1.0))
+    rows[0] = rows[0].with_columns(written_gb=pl.lit(9e4))
+    found = history(drives_of(tmp_path, rows))
+    assert {getattr(one, key) for one in found.series} == set(told[key])
+    assert found.left_out.wrongly_dated == 0
+    assert {one.verdict for one in found.series} <= {"same", "cannot-tell"}
+    assert not [change for one in found.series for change in one.changes]
 
 
 def test_drives_that_were_swapped_are_hinted_at(tmp_path: Path) -> None:

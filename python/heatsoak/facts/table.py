@@ -59,7 +59,7 @@ def _drive(recording: Recording) -> dict[str, Any]:
         "serial": _text(identity.serial),
         "model": _text(identity.model),
         "firmware": next((text for each in told if (text := _text(each))), None),
-        "size_bytes": drive.get("size_bytes"),
+        "size_bytes": identity.size_bytes,
     }
 
 

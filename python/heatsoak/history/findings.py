@@ -20,19 +20,24 @@ class HistoryChange(BaseModel):
 
     Attributes:
         date: the first day (UTC) after it.
-        kind: what changed; ``sudden`` is the rate itself, for a reason that was not recorded.
+        kind: what changed; ``sudden`` is the rate itself, for a reason that was not recorded,
+            ``together`` are several on one day, which nothing tells apart.
         before, after: its names; of a sudden change, the last day before and the first day after.
         effect: what it did to the rate; None where that cannot be told from other changes.
+        until: the first day after a sudden change was undone.
+        days: how many days a sudden change lasted, of those that have runs.
         opposite: another drive of the model that became as much faster as this one became slower,
             or the other way round, at the same time: the two, or their labels, may have been
             swapped.
     """
 
     date: datetime.date
-    kind: Literal["firmware", "place", "host", "sudden"]
+    kind: Literal["firmware", "place", "host", "together", "sudden"]
     before: str
     after: str
     effect: Percent | None
+    until: datetime.date | None = None
+    days: int | None = None
     opposite: str | None = None
 
 
@@ -46,13 +51,12 @@ class Series(BaseModel):
         runs: how many recordings have it, on `days` days; of a day, the (geometric) mean counts.
         rate: the median of all days.
         change: the drive's own, from the first day to the last: ageing and firmware, without
-            places and hosts; None with too few days. If firmware and place changed together it is
-            the ageing alone.
+            places and hosts but where one changed together with firmware; None with too few days.
         per_year: the ageing alone: runs in one place with one firmware are compared, and what
             changed suddenly is left out.
         level_change: as `change`, for the rate before the first episode.
-        since: the firmware or the sudden change that accounts for most of the change; None if
-            that is gradual.
+        since: the largest of those `changes` of the drive that account for most of the change;
+            None if that is gradual.
         changes: the first time of each other firmware, place and host, and sudden changes.
         used_pct: what the drive says of its life, last; `throttle_count` and `throttle_s` are how
             far its own counters rose from the first run to the last.

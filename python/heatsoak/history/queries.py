@@ -32,6 +32,8 @@ _OLDEST_UNIX_S, _AHEAD_S = 946_684_800.0, 86_400.0
 #: If more of a drive's recordings than this share are out of order, its counter is at fault.
 _MOST_OUT_OF_ORDER = 0.2
 _DAY_S = 86400.0
+#: What tells a drive; one serial may be that of several.
+_IDENTITY = ("drive", "serial", "model", "size_bytes")
 
 
 @dataclass(frozen=True)
@@ -45,12 +47,8 @@ class Days:
     version: Hashes
 
 
-@dataclass(frozen=True)
-class SettingNames:
-    """What the numbers of settings (place and host) and firmwares stand for."""
-
-    settings: Mapping[int, tuple[str, str]]
-    firmwares: Mapping[int, str]
+#: What the numbers of settings and firmwares stand for, by what that is.
+Names = Mapping[int, Mapping[str, str]]
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,7 @@ class Chosen:
     left_out: LeftOut
     about: list[dict[str, Any]]
     days: list[Days]
-    names: SettingNames
+    names: Names
     recordings: int
 
 
@@ -87,16 +85,16 @@ def chosen_from(
     compared = chosen.filter("is_compared").sort("started_unix_s", maintain_order=True)
     about = _about(compared)
     days = _days(compared)
-    settings = chosen.select("setting", "place", "host").unique("setting")
-    versions = chosen.select("version", pl.col("firmware").fill_null("")).unique("version")
     return Chosen(
         _left_out(chosen, _asked_for(copies, drive, workload, since).height),
         about,
         [days[one["series"]] for one in about],
-        SettingNames(
-            {number: (place, host) for number, place, host in settings.iter_rows()},
-            dict(versions.iter_rows()),
-        ),
+        {
+            number: told
+            for key, columns in (("setting", ("place", "host")), ("version", ("firmware",)))
+            for number, *names in chosen.select(key, *columns).unique(key).iter_rows()
+            for told in [dict(zip(columns, names, strict=True))]
+        },
         rows["path"].n_unique(),
     )
 
@@ -141,15 +139,13 @@ def _with_keys(steps: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     written = rows.filter(pl.col("written_gb").is_not_null() & pl.col("serial").is_not_null())
     wrong = _out_of_order(written.filter(is_possible))
     firmware = pl.col("firmware")
-    told = steps.select("drive", "serial", "model").unique(maintain_order=True)
+    told = steps.select(*_IDENTITY).unique(maintain_order=True)
     drives = [
-        DriveIdentity(serial=serial, name=name, model=model)
-        for name, serial, model in told.iter_rows()
+        DriveIdentity(serial=serial, name=name, model=model, size_bytes=size)
+        for name, serial, model, size in told.iter_rows()
     ]
     told = told.with_columns(number=pl.Series(numbered(drives), dtype=pl.Int64))
-    steps = steps.join(
-        told, on=told.columns[:3], how="left", nulls_equal=True, maintain_order="left"
-    )
+    steps = steps.join(told, on=_IDENTITY, how="left", nulls_equal=True, maintain_order="left")
     return steps.with_columns(
         rate=pl.coalesce("mean_mb_s", "iops"),
         unit=pl.when(pl.col("mean_mb_s").is_null()).then(pl.lit("IOPS")).otherwise(pl.lit("MB/s")),
@@ -205,19 +201,15 @@ def _nothing(
     since: datetime.date | None,
 ) -> UsageError:
     """Return the error where no summary is as asked for, which says what there is."""
-    known = steps.select("drive", "model", "step", "workload").unique().to_dicts()
-    if not known:
+    if steps.is_empty():
         return UsageError("no recording has a step that could be judged")
-    if drive is not None and not any(
-        drive == one["drive"] or drive.lower() == (one["model"] or "").lower() for one in known
-    ):
-        drives = sorted({one["drive"] for one in known})
-        return UsageError(
-            f"--drive {drive}: there is no such drive{suggestion(drive, drives)}: there "
-            f"{_some(drives)}"
-        )
+    if drive is not None and _asked_for(steps, drive, None, None).is_empty():
+        drives = sorted(steps["drive"].unique())
+        near = suggestion(drive, drives)
+        return UsageError(f"--drive {drive}: there is no such drive{near}: there {_some(drives)}")
     if workload is not None:
-        loads = sorted({f"{one['step']} ({one['workload']})" for one in known})
+        known = steps.select("step", "workload").unique().iter_rows()
+        loads = sorted(f"{step} ({described})" for step, described in known)
         return UsageError(
             f"--workload {workload}: there is no such workload"
             f"{' of this drive, or none as new' if drive or since else ''}: there {_some(loads)}"
@@ -239,10 +231,10 @@ def _out_of_order(written: pl.DataFrame) -> list[str]:
     As few as possible are in the wrong: all that are not in the longest sequence in which a drive
     wrote more and more. Where these are many, it is the counter that cannot be trusted.
     """
-    by_date = ("drive", "started_unix_s", "path")
+    by_date = (*_IDENTITY, "started_unix_s", "path")
     ordered = written.select(*by_date, "written_gb").unique().sort(*by_date)
     wrong: list[str] = []
-    for _, of_drive in groupby(ordered.to_dicts(), key=itemgetter("drive")):
+    for _, of_drive in groupby(ordered.to_dicts(), key=itemgetter(*_IDENTITY)):
         rows = list(of_drive)
         lowest: list[float] = []  # the least that a sequence of each length ends with
         lengths = []

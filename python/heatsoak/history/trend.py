@@ -13,8 +13,9 @@ changes are averaged over both numbers, by their restricted likelihood: `Laws`.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,8 @@ from heatsoak.facts import effects
 from heatsoak.ranges import Range
 
 Numbers = NDArray[np.int64]
+#: What was before and after.
+Pair = tuple[int | np.int64, int | np.int64]
 
 #: Huber's constant: 95 % as efficient as least squares where noise is normal.
 _HUBER = 1.345
@@ -44,7 +47,12 @@ _SEASONS = (0.0, 0.5, 1.0, 2.0)
 #: A sudden change has at least this many days on each side, and is named if one as large, on any
 #: day, would come by chance in fewer series than this share.
 MIN_DAYS_OF_LEVEL = 5
+MIN_LAST_DAYS = 3
 _SUDDEN_BY_CHANCE = 0.003
+#: The same of each of several, which are hardly all by chance.
+_BESIDE_BY_CHANCE = 0.01
+#: Where even the clearest is as likely, others are not looked for beside it.
+_NO_CHANGE = 0.3
 #: No more sudden changes of a series are looked for.
 _MOST_SUDDEN = 3
 #: Where a step may be in hundreds of days, about so many are looked at first.
@@ -61,130 +69,142 @@ class Change:
     p: float
 
 
+@dataclass(frozen=True)
 class TrendFit:
     """The fitted sum of one series.
 
-    `days` are ascending, `logs` the logarithms of the rates on them, `settings` and `firmwares`
-    what they were measured in, as numbers from 0 in the order of their first days; all of one
-    length. `sudden` are the first days (their indices) of levels that changed suddenly.
+    Attributes:
+        days: ascending; all of these but the last are of one length.
+        logs: the logarithms of the rates on them.
+        settings, firmwares: what they were measured in, as numbers from 0 in the order of their
+            first days.
+        sudden: the first days (their indices) of levels that changed suddenly, ascending.
     """
 
-    def __init__(
-        self,
-        days: Array,
-        logs: Array,
-        settings: Numbers,
-        firmwares: Numbers,
-        sudden: Sequence[int] = (),
-    ) -> None:
-        self._days, self._logs = days, logs
-        self._settings, self._firmwares = settings, firmwares
-        self.sudden = list(sudden)
-        self._first_firmware = 1 + int(settings.max())
-        self._first_sudden = self._first_firmware + int(firmwares.max())
-        self._ends = int(firmwares[0]), int(firmwares[-1])
-        self._width = self._first_sudden + len(self.sudden) + 1
-        design = np.zeros((len(days), self._width))
-        design[np.arange(len(days)), settings] = 1.0
-        updated = np.flatnonzero(firmwares)  # the first is what the others are compared with
-        design[updated, self._first_firmware + firmwares[updated] - 1] = 1.0
-        for number, first in enumerate(self.sudden):
-            design[first:, self._first_sudden + number] = 1.0
-        # years from the middle, so that the columns are of one size
-        design[:, -1] = (days - days.mean()) / DAYS_A_YEAR
-        self._design = effects.Design(design)
-        self._spare = len(days) - self._design.rank
+    days: Array
+    logs: Array
+    settings: Numbers
+    firmwares: Numbers
+    sudden: Sequence[int] = ()
+
+    @cached_property
+    def _columns(self) -> Array:
+        """Those of settings, of firmwares, of levels, and the years."""
+        each = [np.eye(of.max() + 1)[of] for of in (self.settings, self.firmwares)]
+        since = np.arange(len(self.days))[:, None] >= np.asarray(self.sudden, int)
+        # from the middle, so that the columns are of one size
+        years = (self.days - self.days.mean()) / DAYS_A_YEAR
+        return np.column_stack([*each, since, years])
+
+    @cached_property
+    def _design(self) -> effects.Design:
+        return effects.Design(self._columns)
 
     @property
-    def is_known(self) -> bool:
-        """Whether there are enough days to tell changes from noise."""
-        return self._spare >= MIN_SPARE_DAYS
+    def _spare(self) -> int:
+        return len(self.days) - self._design.rank
 
     @cached_property
     def _solved(self) -> "_Solved":
-        return _Solved(self._design.basis, self._logs, _season(self._days))
+        return _Solved(self._design.basis, self.logs, _season(self.days))
 
-    def slope(self) -> Change | None:
-        """Return the change in a year, in one setting with one firmware; None if not known."""
-        return self._change(self._slope(1.0))
-
-    def own(self) -> Change | None:
+    def own(self, *, beyond: float = 0.0) -> Change | None:
         """Return the drive's own change from the first to the last day, of whatever kind.
 
-        None if it cannot be told from a change of setting.
+        With what another setting did where that cannot be told from another firmware.
         """
-        return self._change(self._aged() + self._firmware(*self._ends))
+        ends, levels = [(self.firmwares[0], self.firmwares[-1])], range(len(self.sudden))
+        years = float(self.days[-1] - self.days[0]) / DAYS_A_YEAR
+        own = partial(self.change, firmwares=ends, levels=levels, years=years, beyond=beyond)
+        return own() or own(settings=[m for m in pairwise(self.settings) if not self.tells(m)])
 
-    def aged(self) -> Change | None:
-        """Return the same without what its firmware did."""
-        return self._change(self._aged())
+    def change(
+        self,
+        *,
+        settings: Sequence[Pair] = (),
+        firmwares: Sequence[Pair] = (),
+        levels: Sequence[int] = (),
+        years: float = 0.0,
+        beyond: float = 0.0,
+    ) -> Change | None:
+        """Return what other settings and firmwares (before, after), levels and years come to.
 
-    def of_setting(self, before: int, after: int) -> Change | None:
-        """Return what another setting changed; None if it cannot be told from other changes."""
-        weights = np.zeros(self._width)
-        weights[before], weights[after] = -1.0, 1.0
-        return self._change(weights)
+        With how likely it is by chance that it is `beyond` so much, up or down. None where the
+        days are too few, or leave it open.
+        """
+        weights = self._weights(settings, firmwares)
+        for level in levels:
+            weights[0, level - 1 - len(self.sudden)] = 1.0
+        weights[0, -1] = years
+        if self._spare < MIN_SPARE_DAYS or not weights.any() or not self._design.tells(weights)[0]:
+            return None
+        found = self._solved.laws.sums(self._design.along(weights))
+        margin = np.array([beyond])
+        p = 2 * min(found.below(margin)[0], 1 - found.below(-margin)[0])
+        return Change(found.ranges("runs")[0], min(float(p), 1.0))
 
-    def of_firmware(self, before: int, after: int) -> Change | None:
-        """Return what another firmware changed; None if it cannot be told from other changes."""
-        return self._change(self._firmware(before, after))
+    def tells(self, setting: Pair) -> bool:
+        """Return whether what another setting did can be told from other changes."""
+        return bool(self._design.tells(self._weights([setting], ()))[0])
 
-    def of_sudden(self, number: int) -> Change | None:
-        """Return how far a level changed suddenly."""
-        weights = np.zeros(self._width)
-        weights[self._first_sudden + number] = 1.0
-        return self._change(weights)
+    def _weights(self, settings: Sequence[Pair], firmwares: Sequence[Pair]) -> Array:
+        weights = np.zeros((1, self._columns.shape[1]))
+        for pairs, offset in ((settings, 0), (firmwares, int(self.settings.max()) + 1)):
+            for before, after in pairs:
+                weights[0, offset + before] -= 1.0
+                weights[0, offset + after] += 1.0
+        return weights
 
     def with_sudden(self) -> "TrendFit":
-        """Return the fit with the sudden changes that the days show, beyond chance."""
-        found = self
-        while found._spare > MIN_SPARE_DAYS and len(found.sudden) < _MOST_SUDDEN:
-            axes, season = found._design.basis, _season(found._days)
-            solved = _Solved(axes, found._logs, season, has_levels=True)
-            chance, first = solved.most_sudden(found._candidates())
-            if chance >= _SUDDEN_BY_CHANCE:
+        """Return the fit with the most sudden changes that the days show, each beyond chance.
+
+        Of a fall that was undone, or of several, none alone may be: others are looked for beside
+        one that is less than certain, and each again beside the others.
+        """
+        found = looked = self
+        while len(looked.sudden) < _MOST_SUDDEN:
+            chance, first = looked._clearest()
+            if chance >= _NO_CHANGE:
                 break
-            sudden = sorted([*found.sudden, first])
-            more = TrendFit(self._days, self._logs, self._settings, self._firmwares, sudden)
-            # some bad days together are no level
-            changes = [more.of_sudden(number) for number in range(len(sudden))]
-            if any(one is None or one.p >= _SUDDEN_BY_CHANCE for one in changes):
-                break
-            found = more
+            looked = looked._with(*looked.sudden, first)
+            chances = []
+            for one in looked.sudden:
+                others = looked._with(*(other for other in looked.sudden if other != one))
+                chance, first = others._clearest()
+                looked = others._with(*others.sudden, first)
+                chances.append(chance)
+            least = _SUDDEN_BY_CHANCE if len(chances) == 1 else _BESIDE_BY_CHANCE
+            if max(*chances, looked._most_by_chance()) < least:
+                found = looked
         return found
+
+    def _most_by_chance(self) -> float:
+        """How likely the least certain of the sudden changes would be by chance, on any day."""
+        each = [self.change(levels=[number]) for number in range(len(self.sudden))]
+        last = self.sudden[-1]
+        if each[-1] is not None and len(self.days) - last < MIN_DAYS_OF_LEVEL:
+            # a day that is as before, among so few, makes bad days of the others
+            laws = self._solved.laws
+            off = (self.logs - self._design.basis @ (laws.weight @ laws.at))[last:]
+            if (off / each[-1].of_log.mid).min() < -0.5:
+                return 1.0
+        return max(1.0 if one is None else one.p * len(self.days) for one in each)
+
+    def _with(self, *sudden: int) -> "TrendFit":
+        return replace(self, sudden=sorted(sudden))
+
+    def _clearest(self) -> tuple[float, int]:
+        """How likely the clearest sudden change is by chance, and the day it begins with."""
+        if self._spare <= MIN_SPARE_DAYS:
+            return 1.0, 0
+        axes, season = self._design.basis, _season(self.days)
+        return _Solved(axes, self.logs, season, has_levels=True).most_sudden(self._candidates())
 
     def _candidates(self) -> Numbers:
         """Where another level may begin: days enough on each side, in the levels as they are."""
-        bounds = [0, *self.sudden, len(self._days)]
-        near = np.abs(np.arange(len(self._days))[:, None] - bounds).min(axis=1)
+        end = len(self.days) + MIN_DAYS_OF_LEVEL - MIN_LAST_DAYS
+        near = np.abs(np.arange(len(self.days))[:, None] - [0, *self.sudden, end]).min(axis=1)
         return np.flatnonzero(near >= MIN_DAYS_OF_LEVEL)
-
-    def _firmware(self, before: int, after: int) -> Array:
-        weights = np.zeros(self._width)
-        for firmware, sign in ((before, -1.0), (after, 1.0)):
-            if firmware > 0:
-                weights[self._first_firmware + firmware - 1] += sign
-        return weights
-
-    def _aged(self) -> Array:
-        weights = self._slope(float(self._days[-1] - self._days[0]) / DAYS_A_YEAR)
-        weights[self._first_sudden : -1] = 1.0
-        return weights
-
-    def _slope(self, years: float) -> Array:
-        weights = np.zeros(self._width)
-        weights[-1] = years
-        return weights
-
-    def _change(self, weights: Array) -> Change | None:
-        """The weighted sum of the unknowns; None where the days leave it open."""
-        if not self.is_known or not weights.any():
-            return None
-        sums = weights[None, :]
-        if not self._design.tells(sums).all():
-            return None
-        found = self._solved.laws.sums(self._design.along(sums))
-        return Change(found.ranges("runs")[0], float(found.chance()[0]))
 
 
 def _season(days: Array) -> Array:
@@ -317,7 +337,7 @@ def _robust(axes: Array, logs: Array, *, has_levels: bool) -> tuple[Array, float
         if np.abs(found - before).max() <= scale / count:
             break
     residuals = logs - axes @ found
-    around = median_filter(residuals, _NEIGHBOURS, mode="nearest") if has_levels else 0.0
+    around = median_filter(residuals, _NEIGHBOURS, mode="reflect") if has_levels else 0.0
     near = around + np.clip(residuals - around, -limit, limit)
     inside = float(np.mean(np.abs(residuals - around) <= limit))
     correction = 1 + unknowns / count * (1 - inside) / inside

@@ -2,8 +2,8 @@
 
 import datetime
 import math
-from collections.abc import Mapping, Sequence
-from itertools import combinations
+from collections.abc import Iterator, Sequence
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +17,8 @@ from heatsoak.ranges import Range
 _DAY_S = 86400.0
 #: A factor of a billion: no drive changes as much.
 _LARGEST = math.log(1e9)
+#: What changes less, as a logarithm, is as it was.
+_LEAST = -math.log(1 - ONSET_LOSS)
 #: The share of drives called slower or faster that may be so by chance: a fleet has many.
 _FALSE_SHARE = 0.05
 #: How well a sudden change is dated.
@@ -29,7 +31,7 @@ class FittedSeries:
     """A series, and what was fitted to its days.
 
     Attributes:
-        own: the drive's own change, which `is_whole` if it includes that of firmware.
+        own: the drive's own change.
         is_known: whether `own` is beyond chance, among all series that are looked at.
     """
 
@@ -38,9 +40,7 @@ class FittedSeries:
         self._days = days
         self._numbers = _numbered(days.setting), _numbered(days.version)
         self._fit = trend.TrendFit(days.day, days.rate, *self._numbers).with_sudden()
-        own = self._fit.own()
-        self.own = own or self._fit.aged()
-        self.is_whole = own is not None
+        self.own = self._fit.own(beyond=_LEAST)
         self.is_known = False
 
     @property
@@ -48,17 +48,14 @@ class FittedSeries:
         """Whether the drive is slower than it was."""
         if self.own is None:
             return "too-few"
-        if self.is_known and self.own.of_log.mid <= math.log(1 - ONSET_LOSS):
-            return "slower"
-        if self.is_known and self.own.of_log.mid >= -math.log(1 - ONSET_LOSS):
-            return "faster"
+        if self.is_known:
+            return "slower" if self.own.of_log.mid < 0 else "faster"
         return "same" if self.own.of_log.low > math.log(1 - MIN_DROP) else "cannot-tell"
 
-    def series(self, names: queries.SettingNames) -> findings.Series:
+    def series(self, names: queries.Names) -> findings.Series:
         """Return what the series shows."""
         about = {name: value for name, value in self._about.items() if name != "series"}
         verdict = self.verdict
-        changes = self._changes(names)
         found = findings.Series(
             **about,
             days=len(np.unique(self._days.day)),
@@ -67,103 +64,96 @@ class FittedSeries:
             rate=math.exp(float(np.median(self._days.rate))),
             verdict=verdict,
             change=_percent(self.own),
-            per_year=_percent(self._fit.slope()),
+            per_year=_percent(self._fit.change(years=1.0)),
             level_change=_percent(self._level()) if verdict == "slower" else None,
-            since=self._since(changes) if verdict in ("slower", "faster") else None,
-            changes=changes,
+            since=None,
+            changes=self._changes(names),
             text="",
         )
-        return found.model_copy(update={"text": text_of(found, is_whole=self.is_whole)})
+        steps = steps_of(found)
+        sizes = [abs(_log(step.effect.mid)) for step in steps if step.effect is not None]
+        if found.change is not None and sum(sizes) > abs(_log(found.change.mid)) / 2:
+            found.since = steps[int(np.argmax(sizes))]
+        found.text = text_of(found)
+        return found
 
     def _level(self) -> trend.Change | None:
         """The change of the level before the first episode."""
         days = self._days
         if not np.isfinite(days.level).all():
             return None
-        fit = trend.TrendFit(days.day, days.level, *self._numbers, self._fit.sudden)
-        return fit.own() if self.is_whole else fit.aged()
+        return trend.TrendFit(days.day, days.level, *self._numbers, self._fit.sudden).own()
 
-    def _since(self, changes: Sequence[findings.HistoryChange]) -> findings.HistoryChange | None:
-        """The firmware, or the sudden change, that accounts for more than half of the change."""
-        total = _percent(self.own)
-        if total is None or not self.is_whole:
-            return None
-        found = [
-            (abs(effect.mid), number)
-            for number, change in enumerate(changes)
-            if change.kind in ("firmware", "sudden")
-            and (effect := change.effect) is not None
-            and effect.has_sign
-            and effect.mid * total.mid > 0
-            and abs(effect.mid) > abs(total.mid) / 2
-        ]
-        return changes[max(found)[1]] if found else None
-
-    def _changes(self, names: queries.SettingNames) -> list[findings.HistoryChange]:
+    def _changes(self, names: queries.Names) -> list[findings.HistoryChange]:
         """The first day of each other setting, firmware and, of unknown cause, level."""
-        days = self._days
-        found = []
-        for at in _first_days(self._numbers[0]):
-            effect = _percent(self._fit.of_setting(*self._numbers[0][at - 1 : at + 1].tolist()))
-            before, after = (names.settings[int(days.setting[one])] for one in (at - 1, at))
-            if before[0] != after[0]:
-                found.append(_change(days.day[at], "place", before[0], after[0], effect))
-            if before[1] != after[1]:
-                found.append(_change(days.day[at], "host", before[1], after[1], effect))
-        for at in _first_days(self._numbers[1]):
-            effect = _percent(self._fit.of_firmware(*self._numbers[1][at - 1 : at + 1].tolist()))
-            one, two = (names.firmwares[int(days.version[one])] for one in (at - 1, at))
-            found.append(_change(days.day[at], "firmware", one, two, effect))
-        for number, at in enumerate(self._fit.sudden):
-            one, two = (str(_date(days.day[day])) for day in (at - 1, at))
-            effect = _percent(self._fit.of_sudden(number))
-            found.append(_change(days.day[at], "sudden", one, two, effect))
+        days, fit = self._days, self._fit
+        found = list(self._sudden())
+        moves, updates = map(_first_days, self._numbers)
+        for at in {*moves, *updates}:
+            before, after = (
+                {**names[int(days.setting[day])], **names[int(days.version[day])]}
+                for day in (at - 1, at)
+            )
+            pairs = [[(one[at - 1], one[at])] for one in self._numbers]
+            moved, updated = pairs[0] if at in moves else [], pairs[1] if at in updates else []
+            groups = [("place", moved, []), ("host", moved, []), ("firmware", [], updated)]
+            if moved and updated and not fit.tells(moved[0]):
+                kinds = [one for one in ("firmware", "place", "host") if before[one] != after[one]]
+                for told in (before, after):
+                    each = [f"{one} {told[one] or 'not told'}" for one in kinds]
+                    told["together"] = " and ".join(each)
+                groups = [("together", moved, updated)]
+            for kind, moved, updated in groups:
+                if (moved or updated) and before[kind] != after[kind]:
+                    effect = fit.change(settings=moved, firmwares=updated)
+                    found.append(_change(days.day[at], kind, before[kind], after[kind], effect))
         return sorted(found, key=lambda change: change.date)
 
+    def _sudden(self) -> Iterator[findings.HistoryChange]:
+        """The sudden changes; a second that takes the one before it back is that one's end."""
+        days, fit = self._days.day, self._fit
+        is_undone = False
+        for number, (first, end) in enumerate(pairwise([*fit.sudden, len(days)])):
+            if is_undone:
+                is_undone = False
+                continue
+            here, there, both = (
+                fit.change(levels=[one for one in levels if one < len(fit.sudden)])
+                for levels in ([number], [number + 1], [number, number + 1])
+            )
+            if here and there and both:
+                is_undone = here.of_log.mid * there.of_log.mid < 0 and 0 in both.of_log
+            one, two = (str(_date(days[day])) for day in (first - 1, first))
+            change = _change(days[first], "sudden", one, two, here)
+            change.until = _date(days[end]) if is_undone else None
+            change.days = end - first
+            yield change
 
-def with_opposites(series: Sequence[findings.Series]) -> list[findings.Series]:
-    """Return the series with sudden changes that look as if two drives had been swapped."""
+
+def with_opposites(series: Sequence[findings.Series]) -> None:
+    """Say of sudden changes which look as if two drives had been swapped."""
     sudden = [(one, change) for one in series for change in one.changes if change.kind == "sudden"]
-    found: dict[int, str] = {}
     for (one, here), (other, there) in combinations(sudden, 2):
-        if _is_opposite(one, here, other, there):
-            found[id(here)], found[id(there)] = drive_text(other), drive_text(one)
-    return [_with_opposites(one, found) if found else one for one in series]
+        same = all(getattr(one, key) == getattr(other, key) for key in _SAME_LOAD)
+        if same and one.drive != other.drive and _is_opposite(here, there):
+            here.opposite, there.opposite = drive_text(other), drive_text(one)
+    for one in series:
+        if one.since is not None and one.since.opposite is not None:
+            drive = one.since.opposite
+            one.text += f"; {drive} changed the other way at that time: were they swapped?"
 
 
-def _is_opposite(
-    one: findings.Series,
-    here: findings.HistoryChange,
-    other: findings.Series,
-    there: findings.HistoryChange,
-) -> bool:
-    same = all(getattr(one, key) == getattr(other, key) for key in _SAME_LOAD)
-    if not same or one.drive == other.drive:
-        return False
+def _is_opposite(here: findings.HistoryChange, there: findings.HistoryChange) -> bool:
     if here.effect is None or there.effect is None:
         return False
+    one, other = here.effect.mapped(_log), there.effect.mapped(lambda pct: -_log(pct))
     is_at_once = here.before <= str(there.date + _DATED) and there.before <= str(here.date + _DATED)
-    one_way = here.effect.mapped(_log)
-    back = there.effect.mapped(lambda pct: -_log(pct))
-    is_shown = one_way.has_sign and back.has_sign
-    return is_at_once and is_shown and one_way.low <= back.high and back.low <= one_way.high
+    is_alike = one.low <= other.high and other.low <= one.high
+    return is_at_once and one.has_sign and other.has_sign and is_alike
 
 
 def _log(pct: float) -> float:
     return math.log1p(max(pct, -99.999) / 100)
-
-
-def _with_opposites(one: findings.Series, found: Mapping[int, str]) -> findings.Series:
-    changes = [
-        change.model_copy(update={"opposite": found.get(id(change))}) for change in one.changes
-    ]
-    since = next(
-        (new for new, old in zip(changes, one.changes, strict=True) if old is one.since), one.since
-    )
-    text = one.text
-    if since is not None and since.opposite is not None:
-        text += f"; {since.opposite} changed the other way at that time: were they swapped?"
-    return one.model_copy(update={"changes": changes, "since": since, "text": text})
 
 
 def _numbered(values: queries.Hashes) -> trend.Numbers:
@@ -179,15 +169,10 @@ def _first_days(numbers: trend.Numbers) -> list[int]:
 
 
 def _change(
-    day: float,
-    kind: Literal["firmware", "place", "host", "sudden"],
-    before: str,
-    after: str,
-    effect: Range | None,
+    day: float, kind: str, before: str, after: str, effect: trend.Change | None
 ) -> findings.HistoryChange:
-    return findings.HistoryChange(
-        date=_date(day), kind=kind, before=before, after=after, effect=effect
-    )
+    told = {"date": _date(day), "kind": kind, "before": before, "after": after}
+    return findings.HistoryChange.model_validate(told | {"effect": _percent(effect)})
 
 
 def _percent(change: trend.Change | None) -> Range | None:
@@ -205,13 +190,9 @@ def _date(day: float) -> datetime.date:
 
 def judge_together(fitted: Sequence[FittedSeries]) -> None:
     """Decide which changes are beyond chance: Benjamini and Hochberg's procedure, 1995."""
-    known = sorted(
-        ((one.own.p, number) for number, one in enumerate(fitted) if one.own is not None)
-    )
-    passed = 0
-    for rank, (p, _) in enumerate(known, 1):
-        if p <= _FALSE_SHARE * rank / len(known):
-            passed = rank
+    known = sorted((one.own.p, number) for number, one in enumerate(fitted) if one.own is not None)
+    shares = [p * len(known) / rank for rank, (p, _) in enumerate(known, 1)]
+    passed = max((rank for rank, share in enumerate(shares, 1) if share <= _FALSE_SHARE), default=0)
     for _, number in known[:passed]:
         fitted[number].is_known = True
 
@@ -223,64 +204,85 @@ def drive_text(series: findings.Series) -> str:
     return f"{words.said(series.serial)} ({words.said(series.model)})"
 
 
-def workload_text(series: findings.Series) -> str:
-    """Return how a workload is named in a sentence: its kind, before the sizes."""
-    return words.said(series.workload.partition(",")[0] or series.step)
+def steps_of(series: findings.Series) -> list[findings.HistoryChange]:
+    """Return the changes of a slower or faster drive's own that went its way, and stayed."""
+    total = series.change
+    if total is None or series.verdict not in ("slower", "faster"):
+        return []
+    return [
+        change
+        for change in series.changes
+        if change.kind in ("firmware", "sudden", "together")
+        and change.until is None
+        and change.effect is not None
+        and change.effect.has_sign
+        and change.effect.mid * total.mid > 0
+    ]
 
 
-def text_of(series: findings.Series, *, is_whole: bool) -> str:
-    """Return the answer for a series; `is_whole` if its change includes that of firmware."""
-    subject = f"{drive_text(series)}: {workload_text(series)}"
+def text_of(series: findings.Series) -> str:
+    """Return the answer for a series."""
+    load = series.workload.partition(",")[0] or series.step
+    subject = f"{drive_text(series)}: {words.said(load)}"
     if series.change is None:
         days = words.counted(series.days, "day")
         return f"{subject} was recorded on {days}: too few to tell whether it is slower"
-    then = _then(series)
-    change = series.change.rounded(1)
-    ends = words.interval_text(change, "%", signed=True)
+    is_a_month = f"{series.first:%Y-%m}" == f"{series.last:%Y-%m}"
+    then = f"on {series.first}" if is_a_month else f"in {series.first:%B %Y}"
+    ends = words.interval_text(series.change.rounded(1), "%", signed=True)
     if series.verdict in ("slower", "faster"):
-        size = change.size
-        by = f"{words.percent_text(size.mid)} {series.verdict} ({words.interval_text(size)})"
-        text = f"{subject} is {by} than {then}{_why(series)}"
+        text = f"{subject} is {_size_text(series.change)} than {then}{_why(series)}"
     elif series.verdict == "same":
         text = f"{subject} is not {_slower(series.change.low)} than {then} ({ends})"
     else:
         text = f"{subject}: cannot tell whether it is slower than {then}: {ends}"
-    if not is_whole:
-        text += "; firmware and place or host changed together, so what that did is left out"
+    for one in series.changes:
+        if one.kind == "sudden" and (one.until or series.since is None):
+            text += f"; it became {_step_text(one, with_size=True)}"
     return text
+
+
+def _size_text(change: Range) -> str:
+    size = change.rounded(1).size
+    way = "slower" if change.mid < 0 else "faster"
+    return f"{words.percent_text(size.mid)} {way} ({words.interval_text(size)})"
+
+
+def _step_text(change: findings.HistoryChange, *, with_size: bool = False) -> str:
+    """Since when, and why: ``suddenly, since 2025-06-11, for a reason that was not recorded``."""
+    size = f"{_size_text(change.effect)} " if with_size and change.effect is not None else ""
+    after = words.said(change.after)
+    if change.kind == "firmware":
+        return f"{size}since firmware {after} ({change.date})"
+    if change.kind == "together":
+        return f"{size}since {after} ({change.date}), together: nothing tells them apart"
+    when = f"since {change.date}"
+    if change.until is not None:
+        when = f"on {change.date}, and came back by {change.until}"
+    elif change.days is not None and change.days < trend.MIN_DAYS_OF_LEVEL:
+        when = f"since about {change.date}, on {words.counted(change.days, 'day')}"
+    return f"{size}suddenly, {when}, for a reason that was not recorded"
 
 
 def _why(series: findings.Series) -> str:
-    if (since := series.since) is not None:
-        if since.kind == "sudden":
-            return f"; suddenly, since {since.date}, for a reason that was not recorded"
-        return f"; since firmware {words.said(since.after)} ({since.date})"
+    if series.since is not None:
+        steps = steps_of(series)
+        return "".join(f"; {_step_text(step, with_size=len(steps) > 1)}" for step in steps)
     year, level = series.per_year, series.level_change
+    text = ""
     if year is not None and year.has_sign:
         text = "; gradually"
         if series.lasted_a_year:
-            text += f", {_signed(year.mid)} % a year"
-    else:
-        text = ""
+            text += f", {words.signed_text(round(year.mid, 1))} % a year"
     if series.verdict == "slower" and level is not None and level.mid > -100 * ONSET_LOSS:
         text += "; it begins as fast as then, and falls sooner or further"
     return text
-
-
-def _then(series: findings.Series) -> str:
-    if (series.first.year, series.first.month) == (series.last.year, series.last.month):
-        return f"on {series.first}"
-    return f"in {series.first:%B %Y}"
 
 
 def _slower(low_pct: float) -> str:
     """What is excluded: as much slower as the lower end of a change, or at all."""
     loss = round(-low_pct, 1)
     return f"more than {words.percent_text(loss)} slower" if loss > 0 else "slower"
-
-
-def _signed(pct: float) -> str:
-    return words.signed_text(round(pct, 1))
 
 
 def answer_of(series: Sequence[findings.Series]) -> tuple[Literal["yes", "no", "cannot-tell"], str]:
@@ -328,7 +330,8 @@ def history(
     chosen = queries.chosen_from(index, drive, workload, since)
     fitted = [FittedSeries(one, part) for one, part in zip(chosen.about, chosen.days, strict=True)]
     judge_together(fitted)
-    series = with_opposites([one.series(chosen.names) for one in fitted])
+    series = [one.series(chosen.names) for one in fitted]
+    with_opposites(series)
     series.sort(key=lambda one: (_ORDER.index(one.verdict), one.change.mid if one.change else 0.0))
     slower, sentence = answer_of(series)
     return findings.History(
