@@ -48,7 +48,7 @@ def make_rack(
 
     `slots` and `shares` (by serial) are what part of the speed remains; each drive is recorded in
     as many slots as it has `visits`. `falls_to` is what remains after 20 s, `run_sds` (by serial)
-    how far a drive's runs are apart, `warmer_k` (by slot) what is added to the temperature.
+    how far a drive's runs are apart, `warmer_k` (by slot or host) what is added to the temperature.
     """
     rng = np.random.default_rng(seed)
     names = list(slots)
@@ -69,7 +69,8 @@ def make_rack(
                 {"write": speed(mb_s, (falls_to or {}).get(serial))},
                 steps=[STEP],
                 seed=1000 * seed + 10 * number + visit,
-                temp_c=None if temp_c is None else temp_c + (warmer_k or {}).get(there, 0.0),
+                temp_c=temp_c
+                and temp_c + sum((warmer_k or {}).get(one, 0.0) for one in (host, there)),
                 drive={"serial": serial, "model": models[number % len(models)]},
             )
             made.save(directory / host / serial / str(visit))

@@ -69,10 +69,9 @@ def test_a_warm_slot_is_told(tmp_path: Path) -> None:
     found = judged(
         make_rack(tmp_path, visits=2, slots=dict.fromkeys("12345", 1.0), warmer_k={"5": 5.0})
     )
-    (said,) = [text for text in found.told if "temperature" in text]
-    assert said.startswith("Highest temperature in write differs by up to ")
-    assert "K between slots" in said
-    assert "highest in slot 5" in said
+    (said,) = [text for text in found.told if "K hotter" in text]
+    assert said.startswith("Drives in slot 5 are the warmest: 5")
+    assert said.endswith(") than in other slots in write.")
     assert not [text for text in found.told if "lowest in slot" in text]  # all are as fast
 
 
@@ -96,7 +95,8 @@ def test_where_each_drive_has_its_own_place_nothing_is_told_of_either(tmp_path: 
     found = judged(make_rack(tmp_path, hosts=1, shares={"S02": 0.7}))
     (speed,) = [one for one in found.measures if one.measure == "mean_mb_s"]
     assert speed.places[0].widest is None
-    assert "tell the place from the drive" in speed.sentence
+    (why,) = [one for one in found.not_compared if "tell the place from the drive" in one]
+    assert why.endswith(" (write)")
     assert found.outliers == []
     assert any("cannot be told from its place" in one for one in found.not_compared)
 
@@ -135,7 +135,8 @@ def test_a_slot_that_slows_one_model_condemns_no_drive(tmp_path: Path) -> None:
     )
     found = judged(rack, by_place=["slot"])
     assert found.outliers == []
-    assert found.sentence == "22 of 24 drives pass; 2 are open (B, in slot 3)."
+    names = "S11 (slot 3) and S23 (slot 3)"
+    assert found.sentence == f"22 of 24 drives pass; 2 are open (B, in slot 3): {names}."
     assert [one.verdict for one in found.drives] == ["open"] * 2 + ["passes"] * 22
     # the slot is to blame for that model alone, and the drives are not
     speed = next(one for one in found.measures if one.measure == "mean_mb_s")
@@ -195,7 +196,7 @@ def test_what_is_no_rack_is_one_line(tmp_path: Path) -> None:
     line = complaint(heatsoak_here("rack", "report", ".", cwd=tmp_path), 2)
     assert "rack.json: is damaged: run" in line
     line = complaint(heatsoak_here("rack", "report", ".", "-o", "x.png", cwd=tmp_path), 2)
-    assert line.endswith("no report ends in '.png': use .html, .csv or .xml")
+    assert line.endswith("no report ends in '.png': use .html, .csv, .xml or .md")
 
 
 def test_results_as_a_table_and_for_build_servers(rack: Path, tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ _KINDS = {
 _OF_REPORTS = ("page", "png", "svg", "csv", "junit", "ocp")
 #: What a comparison, a sweep and a rack are written as.
 OF_COMPARISONS = ("page", "png", "svg", "csv", "markdown")
-OF_SWEEPS, OF_RACKS = ("page", "csv"), ("page", "csv", "junit")
+OF_SWEEPS, OF_RACKS = ("page", "csv"), ("page", "csv", "junit", "markdown")
 #: Pictures have all recorded points.
 _UNLIMITED = 1 << 40
 
@@ -151,7 +151,7 @@ def write_report(
                 write = outcomes.write_ocp if kind == "ocp" else outcomes.write_junit
                 write(findings, names, file, fail_below_mb_s=wanted.fail_below_mb_s)
         elif kind == "page":
-            _write_page(page, file)
+            write_page(page, file)
         else:
             from heatsoak.report.picture import draw
 
@@ -206,14 +206,15 @@ def write_sweep(
         if kind == "page":
             from heatsoak.report.page.sweep import sweep_page
 
-            _write_page(sweep_page(found, title), file)
+            write_page(sweep_page(found, title), file)
         else:
             write_spreadsheet(found.table, file)
         size = writing.size_of(file)
     return Reported(str(path), kind, size, 0, headline=found.summary.answer)
 
 
-def _write_page(page: "Page", file: IO[bytes]) -> None:
+def write_page(page: "Page", file: IO[bytes]) -> None:
+    """Write a page into an open file."""
     from heatsoak.report.page.html import Bundle, render
 
     file.write(render(page, Bundle.load()).encode())
