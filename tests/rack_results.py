@@ -42,6 +42,7 @@ def make_rack(
     temp_c: float | None = 40.0,
     warmer_k: Mapping[str, float] | None = None,
     run_sds: Mapping[str, float] | None = None,
+    steps: Sequence[str] = ("write",),
     seed: int = 1,
 ) -> Path:
     """Record a drive for each slot of each host; S01 is in the first slot of the first host.
@@ -66,8 +67,8 @@ def make_rack(
             )
             made = run(
                 {"host": host, "slot": there},
-                {"write": speed(mb_s, (falls_to or {}).get(serial))},
-                steps=[STEP],
+                {step: speed(mb_s, (falls_to or {}).get(serial)) for step in steps},
+                steps=[STEP | {"name": step} for step in steps],
                 seed=1000 * seed + 10 * number + visit,
                 temp_c=temp_c
                 and temp_c + sum((warmer_k or {}).get(one, 0.0) for one in (host, there)),
