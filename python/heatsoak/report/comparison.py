@@ -29,6 +29,8 @@ _NARROW_REST = 44
 _ANY_WIDTH = 10_000
 #: Prose is not wider than this.
 _MAX_LINE = 100
+#: A screen shows no more groups.
+_MOST_GROUPS = 8
 #: Rates of a step, and those that a chart has besides the mean where it has room.
 _RATES = ("mean", "end", "before", "low")
 _DRAWN = ("before", "low", "end", "consistency_mean")
@@ -318,6 +320,7 @@ def print_comparison(
 
     With `each`, each set of other conditions is listed below the result over all sets.
     """
+    comparison = comparison if each else _fewer(comparison)
     _print_title(comparison, console)
     shown = _print_scores(comparison, console)
     steps = [row for row in comparison.rows if row.definition is None]
@@ -333,6 +336,20 @@ def print_comparison(
             ranked = [each for each in comparison.ranking if each.metric == metric]
             _print_ranking(ranked, comparison.by, console)
     _print_notes(comparison, shown, console)
+
+
+def _fewer(comparison: Comparison) -> Comparison:
+    """The groups whose speed differs most from the baseline's."""
+    by: dict[Label, float] = dict.fromkeys(comparison.groups[1:], 0.0)
+    for row in comparison.rows:
+        if row.metric.startswith(("mean_", "score_")):
+            by[row.group] = max(by[row.group], abs(row.delta_pct or 0.0))
+    kept = [comparison.baseline, *sorted(by, key=lambda group: -by[group])[:_MOST_GROUPS]]
+    lists = ("rows", "headlines", "ranking")
+    fewer = {
+        name: [one for one in getattr(comparison, name) if one.group in kept] for name in lists
+    }
+    return comparison.model_copy(update=fewer)
 
 
 def _print_title(comparison: Comparison, console: output.Console) -> None:
@@ -427,6 +444,10 @@ def _print_notes(
     groups = len(comparison.groups)
     bases = dict.fromkeys(row.interval_of for row in rows if row.interval_of or row.verdict == _ONE)
     notes = [_INTERVAL_NOTES[basis] for basis in bases]
+    if groups > _MOST_GROUPS + 1:
+        notes.append(
+            f"the {_MOST_GROUPS} of {groups - 1} that differ most are shown: -o FILE.csv has all"
+        )
     if any(row.pooled for row in rows):
         notes.append("'higher in': in how many sets of other conditions; --each lists them")
     if groups > 2:
@@ -448,4 +469,4 @@ def _print_notes(
 
 
 def _listed(names: Iterable[Label]) -> str:
-    return words.listed([words.said(name) for name in names])
+    return words.listed([words.said(name) for name in names], _MOST_GROUPS)
