@@ -7,8 +7,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from heatsoak import writing
-from heatsoak.analysis import Findings, RecordingFindings, analyze
+from heatsoak import analysis, writing
 from heatsoak.analysis.names import Names, names_of
 from heatsoak.errors import UsageError
 from heatsoak.exporter.table import write_spreadsheet
@@ -126,7 +125,7 @@ def _require_page(path: Path, kind: str) -> None:
 
 def write_report(
     recordings: Sequence[Recording],
-    findings: Findings,
+    findings: analysis.Findings,
     path: Path,
     wanted: ReportRequest | None = None,
     *,
@@ -180,7 +179,7 @@ def write_comparison(
     kind = kind_of(path, OF_COMPARISONS)
     if kind not in ("csv", "markdown"):
         wanted = ReportRequest(comparison.by, str(comparison.baseline), anyway)
-        return write_report(recordings, analyze(recordings), path, wanted, force=force)
+        return write_report(recordings, analysis.analyze(recordings), path, wanted, force=force)
     from heatsoak.report.comparison import write_table
 
     with writing.output(path, replace=force) as file:
@@ -189,15 +188,10 @@ def write_comparison(
     return Reported(str(path), kind, size, len(recordings), headline=comparison.summary.text)
 
 
-def check_sweep(path: Path, *, force: bool) -> str:
-    """Return the kind of report on a sweep that `path` asks for; raises as :func:`check` does."""
-    return check(path, force=force, of=OF_SWEEPS)
-
-
 def write_sweep(
     found: "FinishedSweep", path: Path, title: str | None = None, *, force: bool = True
 ) -> Reported:
-    """Write a sweep as a page with maps, or its points as a table; see :func:`check_sweep`.
+    """Write a sweep as a page with maps, or its points as a table; see :func:`check`.
 
     Raises UsageError if a page cannot show it, and ToolError if writing fails.
     """
@@ -221,7 +215,10 @@ def write_page(page: "Page", file: IO[bytes]) -> None:
 
 
 def _page(
-    recordings: Sequence[Recording], findings: Findings, wanted: ReportRequest, kind: str
+    recordings: Sequence[Recording],
+    findings: analysis.Findings,
+    wanted: ReportRequest,
+    kind: str,
 ) -> "Page":
     # imported only for pages, since it loads the statistics of intervals and comparisons
     from heatsoak.report.page.make import make_page
@@ -264,7 +261,7 @@ _EPISODE = {
 }
 
 
-def findings_table(findings: Findings, names: Names) -> pl.DataFrame:
+def findings_table(findings: analysis.Findings, names: Names) -> pl.DataFrame:
     """Return the table: recording, drive, its conditions, the step, and the episode's number.
 
     The columns of conditions are named ``condition.`` plus their key.
@@ -286,7 +283,7 @@ def findings_table(findings: Findings, names: Names) -> pl.DataFrame:
     return pl.DataFrame([{key: row.get(key) for key in schema} for row in rows], schema=schema)
 
 
-def _rows(recording: RecordingFindings, label: str) -> Iterator[dict[str, Any]]:
+def _rows(recording: analysis.RecordingFindings, label: str) -> Iterator[dict[str, Any]]:
     drive = recording.drive
     whose = {
         "recording": label,

@@ -87,11 +87,6 @@ class RackMeasure(BaseModel):
     drives: list[DriveEffect]
     sentence: str
 
-    @property
-    def is_known(self) -> bool:
-        """Whether anything is known of how much drives or places differ."""
-        return self.drive_sd is not None or any(place.widest for place in self.places)
-
 
 class RackOutlier(BaseModel):
     """A drive that is unlike others of its model, with the effect of its places taken out.

@@ -73,10 +73,13 @@ def report(
     asked = forbidden is not None or fail_below_mb_s is not None
     all_finished = all(test.is_finished for test in tests)
     has_worse = forbidden in ("outlier", "any") and any(one.is_worse for one in unlike)
-    speeds = [one for one in measures if one.measure in SPEEDS and one.is_known]
+    told = [one for one in measures if one.drive_sd or any(place.widest for place in one.places)]
     return RackReport(
         sentence=_sentence(drives, tests, labels),
-        told=[*(one.sentence for one in speeds), *compared.warmest(measures)],
+        told=[
+            *(one.sentence for one in told if one.measure in SPEEDS),
+            *compared.warmest(measures),
+        ],
         run=rack.run,
         protocols=list(dict.fromkeys(one.protocol for one in tests if one.protocol)),
         place_labels=labels,
