@@ -292,23 +292,27 @@ def _many(label: str) -> str:
     return words if words.endswith("s") or " and " in words else f"{words}s"
 
 
-def warmest(found: Sequence[rack.RackMeasure]) -> list[str]:
+def warmest(found: Sequence[Compared], measures: Sequence[rack.RackMeasure]) -> list[str]:
     """Return of each label's warmest place how much hotter drives are there, beyond chance."""
-    hotter: dict[tuple[str, str], dict[str, list[str]]] = {}
-    for one in found:
-        for of in one.places if one.measure == "max_temp_c" else []:
+    hotter: dict[tuple[str, str, str], dict[str, list[str]]] = {}
+    for one, told_of in zip(found, measures, strict=True):
+        for of in told_of.places if one.measure.id == "max_temp_c" else []:
             most = max(of.places, key=lambda place: place.effect.mid, default=None)
             if most is None or most.effect.low <= 0:
                 continue
-            model, _, _ = most.place.rpartition(" in ")
-            count = sum(place.place.rpartition(" in ")[0] == model for place in of.places)
+            model, between, place = most.place.rpartition(" in ")
+            if not one.seen.is_by_model:
+                model, between, place = "", "", most.place
+            alike = [place for place in of.places if place.place.startswith(f"{model}{between}")]
             # the others are as much below the mean of all as this one is above it, together
-            amount = range_text(most.effect.times(count / (count - 1)), "K hotter")
-            hotter.setdefault((of.label, most.place), {})[one.step] = [amount]
+            others = len(alike) / (len(alike) - 1)
+            whose = f" of {model}" if model else ""
+            amounts = hotter.setdefault((whose, of.label, place), {})
+            amounts[told_of.step] = [range_text(most.effect.times(others), "K hotter")]
     return [
-        f"Drives in {plain(label)} {place} are the warmest: "
+        f"Drives{whose} in {plain(label)} {place} are the warmest: "
         f"{than_others(steps, f'in other {_many(label)}')}."
-        for (label, place), steps in hotter.items()
+        for (whose, label, place), steps in hotter.items()
     ]
 
 

@@ -78,7 +78,7 @@ def report(
         sentence=_sentence(drives, tests, labels),
         told=[
             *(one.sentence for one in told if one.measure in SPEEDS),
-            *compared.warmest(measures),
+            *compared.warmest(found, measures),
         ],
         run=rack.run,
         protocols=list(dict.fromkeys(one.protocol for one in tests if one.protocol)),
