@@ -3,16 +3,23 @@
 Racks of known effects: 3 models of 8 drives in 4 slots, crossed (each drive in each slot) or nested
 (2 drives of each model a slot), with three repeated runs or one. Logarithms of speeds are normal:
 slots vary by 8 %, drives of one model by 2 %, runs by 1 %. `python benches/rack.py [RACKS]`.
+`python benches/rack.py --growth` says what reports cost on racks of 60 to 6,000 tests.
 """
 
+import resource
 import sys
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+from heatsoak.analysis import RecordingFindings
 from heatsoak.facts.effects import EffectsFit, Observations
 from heatsoak.rack.results.compared import Compared, compared
 from heatsoak.rack.results.outliers import set_aside
-from heatsoak.rack.results.reading import MEASURES, StepRow
+from heatsoak.rack.results.reading import MEASURES, Results, Tested
+from heatsoak.rack.results.report import report
 from heatsoak.ranges import Range
 
 MODELS, DRIVES, SLOTS = 3, 8, 4
@@ -38,7 +45,7 @@ class Made:
 
     @property
     def compared(self) -> Compared:
-        return compared(StepRow("write", "", "", "steady", {}), MEASURES[0], self.seen)
+        return compared({"step": "write", "workload": ""}, MEASURES[0], self.seen)
 
 
 def make(
@@ -105,61 +112,99 @@ def named(rng: np.random.Generator, racks: int, **design: float | bool) -> tuple
     return slow / racks, other / racks
 
 
-def noisy_drives(racks: int) -> None:
-    """Print how often a drive whose runs vary is said to, and how often others are named."""
-    print(f"one drive's runs vary by {NOISY_SD:.0%}; drives 1 %, runs 0.7 %")
-    print(f"{'':24}{'false':>8}{'found':>8}{'false beside':>14}")
+def print_table(title: str, of_design: Callable[..., Iterable[float]]) -> None:
+    """Print a row of shares for each design."""
+    print(title)
     for is_crossed, runs in DESIGNS:
-        rng = np.random.default_rng(3)
-        counts = np.zeros(3)
-        for _ in range(racks):
-            design = {"is_crossed": is_crossed, "runs": runs, "drive_sd": 0.01, "run_sd": 0.007}
-            (none,) = set_aside([make(rng, **design).compared])  # type: ignore[arg-type]
-            (one,) = set_aside([make(rng, **design, is_noisy=True).compared])  # type: ignore[arg-type]
-            beside = any(drive != NOISY for drive in one.aside)
-            counts += bool(none.varies), NOISY in one.varies, beside
         name = f"  {'crossed' if is_crossed else 'nested'}, {runs} run{'s' * (runs > 1)}"
-        none_pct, found_pct, beside_pct = 100 * counts / racks
-        print(f"{name:24}{none_pct:8.1f}{found_pct:8.1f}{beside_pct:14.1f}")
+        shares = of_design(is_crossed=is_crossed, runs=runs)
+        print(f"{name:24}" + "".join(f"{100 * one:14.1f}" for one in shares))
 
 
-def hot_slots(racks: int) -> None:
-    """Print how often drives are named where one slot slows one model."""
-    print(f"a slot slows one model by {1 - LEFT:.0%}; drives 1 %, runs 0.7 %")
-    print(f"{'':24}{'false':>8}{'found':>8}{'false beside':>14}")
-    for is_crossed, runs in DESIGNS:
-        rng = np.random.default_rng(2)
-        design = {"is_crossed": is_crossed, "runs": runs, "drive_sd": 0.01, "run_sd": 0.007}
-        none = named(rng, racks, **design, is_hot=True)
-        one = named(rng, racks, **design, is_hot=True, slower=SLOWER)
-        name = f"  {'crossed' if is_crossed else 'nested'}, {runs} run{'s' * (runs > 1)}"
-        print(f"{name:24}{100 * sum(none):8.1f}{100 * one[0]:8.1f}{100 * one[1]:14.1f}")
+QUIET = {"drive_sd": 0.01, "run_sd": 0.007}
+
+
+def noisy(racks: int, **design: float | bool) -> Iterable[float]:
+    """How often a drive is said to vary where none does, where one does, and others beside it."""
+    rng, counts = np.random.default_rng(3), np.zeros(3)
+    for _ in range(racks):
+        (none,) = set_aside([make(rng, **QUIET, **design).compared])  # type: ignore[arg-type]
+        (one,) = set_aside([make(rng, **QUIET, **design, is_noisy=True).compared])  # type: ignore[arg-type]
+        beside = any(drive != NOISY for drive in one.aside)
+        counts += bool(none.varies), NOISY in one.varies, beside
+    return list(counts / racks)
+
+
+def hot(racks: int, **design: float | bool) -> Iterable[float]:
+    """How often drives are named where one slot slows one model."""
+    rng = np.random.default_rng(2)
+    none = named(rng, racks, **QUIET, **design, is_hot=True)
+    return sum(none), *named(rng, racks, **QUIET, **design, is_hot=True, slower=SLOWER)
+
+
+def made_rack(tests: int, runs: int) -> Results:
+    """Drives of three models, twelve a host, in two steps; each runs in as many slots."""
+    rng = np.random.default_rng(tests)
+    found = RecordingFindings(path="", drive={}, conditions={}, steps=[], sensors=[], notes=[])
+    rack = Results()
+    for number in range(tests):
+        drive, (host, slot) = number // runs, divmod(number // runs, 12)
+        slot = (slot + number % runs) % 12
+        own = np.random.default_rng(drive).normal(0, DRIVE_SD) + np.log1p(-SLOWER * (drive == 5))
+        values = {
+            step: {
+                "mean_mb_s": float(np.exp(8 + slot / 100 + own + rng.normal(0, RUN_SD))),
+                "max_temp_c": float(round(50 + host % 9 + slot / 4 + rng.normal(0, 1))),
+            }
+            for step in ("write", "read")
+        }
+        row = dict.fromkeys(("iops", "depth_pct", "throttled_mb_s", "onset_s"))
+        rack.tests.append(
+            Tested(
+                **{"host": f"b{host}", "labels": {"host": f"b{host}", "slot": str(slot)}},
+                **dict.fromkeys(("drive", "serial"), f"S{drive}"),
+                **{"model": f"M{drive % MODELS}", "firmware": None, "recording": str(number)},
+                **{"state": "finished", "why": [], "values": values, "findings": found},
+                rows=[
+                    {"step": step, "alike": step, "workload": "", "verdict": "steady"} | row | of
+                    for step, of in values.items()
+                ],
+            )
+        )
+    return rack
+
+
+def growth() -> None:
+    """Print the processor time and the peak memory of reports, all recordings judged before."""
+    print(f"{'tests':>8}{'runs':>6}{'processor, s':>14}{'peak, MB':>10}")
+    for tests in (60, 240, 600, 1200, 6000):
+        for runs in (1, 2):
+            rack, began = made_rack(tests, runs), time.process_time()
+            report(rack)
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+            print(f"{tests:8}{runs:6}{time.process_time() - began:14.1f}{peak:10.0f}")
 
 
 def main() -> None:
+    if "--growth" in sys.argv:
+        growth()
+        return
     racks = int(sys.argv[1]) if len(sys.argv) > 1 else 400
     rng = np.random.default_rng(1)
     print(f"{racks} racks a line; 95 % intervals that hold, and racks with a drive named, in %")
-    print(f"{'':24}{'slots':>8}{'drives':>8}{'false':>8}{'found':>8}{'false beside':>14}")
+    print(f"{'':24}{'slots':>14}{'drives':>14}{'false':>14}{'found':>14}{'false beside':>14}")
     for drive_sd, run_sd in ((DRIVE_SD, RUN_SD), (RUN_SD, DRIVE_SD), (0.0, RUN_SD)):
-        print(f"drives {drive_sd:.0%}, runs {run_sd:.0%}")
-        for is_crossed, runs in DESIGNS:
-            design = {"is_crossed": is_crossed, "runs": runs, "drive_sd": drive_sd}
-            design["run_sd"] = run_sd
-            slots, drives = coverage(rng, racks, **design)
-            none = named(rng, racks, **design)
-            one = named(rng, racks, **design, slower=SLOWER)
-            false = none[0] + none[1]
-            name = f"  {'crossed' if is_crossed else 'nested'}, {runs} run{'s' * (runs > 1)}"
-            figures = (slots, drives, min(1.0, false), one[0], one[1])
-            print(
-                f"{name:24}"
-                + "".join(
-                    f"{100 * one:{w}.1f}" for one, w in zip(figures, (8, 8, 8, 8, 14), strict=True)
-                )
-            )
-    hot_slots(racks)
-    noisy_drives(racks)
+        spread = {"drive_sd": drive_sd, "run_sd": run_sd}
+
+        def shares(spread: dict[str, float] = spread, **design: float | bool) -> Iterable[float]:
+            held = coverage(rng, racks, **spread, **design)
+            none = named(rng, racks, **spread, **design)
+            return *held, min(1.0, sum(none)), *named(rng, racks, **spread, **design, slower=SLOWER)
+
+        print_table(f"drives {drive_sd:.0%}, runs {run_sd:.0%}", shares)
+    of = "; drives 1 %, runs 0.7 %; false, found, false beside"
+    print_table(f"a slot slows one model by {1 - LEFT:.0%}{of}", partial(hot, racks))
+    print_table(f"one drive's runs vary by {NOISY_SD:.0%}{of}", partial(noisy, racks))
 
 
 if __name__ == "__main__":

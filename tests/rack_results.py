@@ -42,13 +42,14 @@ def make_rack(
     temp_c: float | None = 40.0,
     warmer_k: Mapping[str, float] | None = None,
     run_sds: Mapping[str, float] | None = None,
+    steps: Sequence[str] = ("write",),
     seed: int = 1,
 ) -> Path:
     """Record a drive for each slot of each host; S01 is in the first slot of the first host.
 
     `slots` and `shares` (by serial) are what part of the speed remains; each drive is recorded in
     as many slots as it has `visits`. `falls_to` is what remains after 20 s, `run_sds` (by serial)
-    how far a drive's runs are apart, `warmer_k` (by slot) what is added to the temperature.
+    how far a drive's runs are apart, `warmer_k` (by slot or host) what is added to the temperature.
     """
     rng = np.random.default_rng(seed)
     names = list(slots)
@@ -66,10 +67,11 @@ def make_rack(
             )
             made = run(
                 {"host": host, "slot": there},
-                {"write": speed(mb_s, (falls_to or {}).get(serial))},
-                steps=[STEP],
+                {step: speed(mb_s, (falls_to or {}).get(serial)) for step in steps},
+                steps=[STEP | {"name": step} for step in steps],
                 seed=1000 * seed + 10 * number + visit,
-                temp_c=None if temp_c is None else temp_c + (warmer_k or {}).get(there, 0.0),
+                temp_c=temp_c
+                and temp_c + sum((warmer_k or {}).get(one, 0.0) for one in (host, there)),
                 drive={"serial": serial, "model": models[number % len(models)]},
             )
             made.save(directory / host / serial / str(visit))

@@ -69,11 +69,18 @@ def test_a_warm_slot_is_told(tmp_path: Path) -> None:
     found = judged(
         make_rack(tmp_path, visits=2, slots=dict.fromkeys("12345", 1.0), warmer_k={"5": 5.0})
     )
-    (said,) = [text for text in found.told if "temperature" in text]
-    assert said.startswith("Highest temperature in write differs by up to ")
-    assert "K between slots" in said
-    assert "highest in slot 5" in said
+    (said,) = [text for text in found.told if "K hotter" in text]
+    assert said.startswith("Drives in slot 5 are the warmest: 5")
+    assert said.endswith(") than in other slots in write.")
     assert not [text for text in found.told if "lowest in slot" in text]  # all are as fast
+
+
+def test_a_hot_host_is_told(tmp_path: Path) -> None:
+    found = judged(make_rack(tmp_path, warmer_k={"b3": 9.0}))
+    (said,) = [text for text in found.told if "K hotter" in text]
+    assert said.startswith("Drives in host b3 are the warmest: 9")
+    assert "K hotter (" in said
+    assert "than in other hosts in write." in said
 
 
 def test_slow_drives_do_not_hide_each_other(tmp_path: Path) -> None:
@@ -96,7 +103,8 @@ def test_where_each_drive_has_its_own_place_nothing_is_told_of_either(tmp_path: 
     found = judged(make_rack(tmp_path, hosts=1, shares={"S02": 0.7}))
     (speed,) = [one for one in found.measures if one.measure == "mean_mb_s"]
     assert speed.places[0].widest is None
-    assert "tell the place from the drive" in speed.sentence
+    (why,) = [one for one in found.not_compared if "tell the place from the drive" in one]
+    assert why.endswith(" (write)")
     assert found.outliers == []
     assert any("cannot be told from its place" in one for one in found.not_compared)
 
@@ -135,7 +143,8 @@ def test_a_slot_that_slows_one_model_condemns_no_drive(tmp_path: Path) -> None:
     )
     found = judged(rack, by_place=["slot"])
     assert found.outliers == []
-    assert found.sentence == "22 of 24 drives pass; 2 are open (B, in slot 3)."
+    names = "S11 (slot 3) and S23 (slot 3)"
+    assert found.sentence == f"22 of 24 drives pass; 2 are open (B, in slot 3): {names}."
     assert [one.verdict for one in found.drives] == ["open"] * 2 + ["passes"] * 22
     # the slot is to blame for that model alone, and the drives are not
     speed = next(one for one in found.measures if one.measure == "mean_mb_s")
@@ -195,18 +204,61 @@ def test_what_is_no_rack_is_one_line(tmp_path: Path) -> None:
     line = complaint(heatsoak_here("rack", "report", ".", cwd=tmp_path), 2)
     assert "rack.json: is damaged: run" in line
     line = complaint(heatsoak_here("rack", "report", ".", "-o", "x.png", cwd=tmp_path), 2)
-    assert line.endswith("no report ends in '.png': use .html, .csv or .xml")
+    assert line.endswith("no report ends in '.png': use .html, .csv, .xml or .md")
 
 
 def test_results_as_a_table_and_for_build_servers(rack: Path, tmp_path: Path) -> None:
-    for name in ("all.csv", "all.xml"):
+    shown = heatsoak_here("rack", "report", str(rack), cwd=tmp_path).stdout
+    assert shown.count("host b") == 1 + 8  # the slow one in the first sentence, and eight rows
+    assert "and 8 more: -o FILE.csv has all" in shown
+    for name in ("all.csv", "all.xml", "all.md"):
         done = heatsoak_here("rack", "report", str(rack), "-o", name, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith(shown.split("\n\n")[0])
+        assert "Passes?" not in done.stdout
+    lines = (tmp_path / "all.md").read_text().split("\n")
+    assert sum(line.startswith("| S") for line in lines) == 16
+    assert any(
+        line.startswith(f"| {SLOW} | Samsung 990 PRO | host b2, slot 2 | no | 1") for line in lines
+    )
     table = pl.read_csv(tmp_path / "all.csv")
     assert table.height == 16
     assert table.filter(~pl.col("passes"))["drive"].to_list() == [SLOW]
     suites = ElementTree.parse(tmp_path / "all.xml").getroot()
     assert (suites.get("tests"), suites.get("failures"), suites.get("errors")) == ("16", "1", "0")
+
+
+def test_a_step_is_no_sentence_of_its_own(tmp_path: Path) -> None:
+    """A drive that is slow in two steps is said to be so once, with both."""
+    found = judged(make_rack(tmp_path, shares={SLOW: 0.85}, steps=("write", "read")))
+    (why,) = next(one.why for one in found.drives if one.drive == SLOW)
+    assert why.count("% slower (") == 2
+    assert why.count("than others of its model") == 1
+    assert " in write" in why
+    assert " in read" in why
+
+
+def test_hosts_that_are_solved_for_by_their_means_are_as_columns_would_have_them() -> None:
+    """Least squares with a column for each model, host, slot and drive, some of which moved."""
+    rng = np.random.default_rng(5)
+    rows = [
+        (f"d{number}", f"m{number % 2}", f"h{number // 6}", str((number + run) % 6))
+        for number in range(30)
+        for run in range(1 + number % 3)
+    ]
+    drives, models, hosts, slots = map(list, zip(*rows, strict=True))
+    values = rng.normal(0, 1, len(rows))
+    seen = Observations(values.tolist(), models, drives, {"host": hosts, "slot": slots}, 1e-9)
+    fit, kinds = EffectsFit(seen), [models, hosts, slots]
+    levels = [sorted(set(one)) for one in (*kinds, drives)]
+    columns = [np.equal.outer(one, of) for one, of in zip((*kinds, drives), levels, strict=True)]
+    fixed, both = (np.hstack(of).astype(float) for of in (columns[:3], columns))
+    ranks = [np.linalg.matrix_rank(one) for one in (fixed, both)]
+    assert (fit.drive_df, fit.run_df) == (ranks[1] - ranks[0], len(rows) - ranks[1])
+    left, free = seen.unexplained(by_drive=False)
+    project = fixed @ np.linalg.pinv(fixed)
+    assert left == pytest.approx((values - project @ values) ** 2)
+    assert free == pytest.approx(1 - np.diag(project))
 
 
 def test_a_balanced_rack_has_the_intervals_of_an_analysis_of_variance() -> None:

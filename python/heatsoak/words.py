@@ -183,6 +183,13 @@ def listed(texts: Sequence[str], most: int | None = None) -> str:
     return f"{', '.join(texts[:-1])} and {texts[-1]}" if texts[1:] else "".join(texts)
 
 
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown; the first row is its header."""
+    cells = [[cell.replace("|", r"\|") for cell in row] for row in rows]
+    cells.insert(1, ["---"] * len(rows[0]))
+    return "\n".join(f"| {' | '.join(row)} |" for row in cells)
+
+
 def labels_text(labels: Mapping[str, object]) -> str:
     """Return labels with their values: ``slot top, gpus 2``."""
     return ", ".join(f"{key} {value}" for key, value in labels.items())

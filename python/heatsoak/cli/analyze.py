@@ -192,12 +192,12 @@ def _require_for_sweep(context: typer.Context, paths: Sequence[Path]) -> None:
 
 
 def _of_sweep(path: Path, output: Path, title: str | None, *, force: bool) -> "Reported":
-    from heatsoak.report.files import check_sweep, write_sweep
+    from heatsoak.report import files
     from heatsoak.sweep import FinishedSweep
 
-    check_sweep(output, force=force)
+    files.check(output, force=force, of=files.OF_SWEEPS)
     found = FinishedSweep.load(path)
-    return write_sweep(found, output, title and utf8_text(title), force=force)
+    return files.write_sweep(found, output, title and utf8_text(title), force=force)
 
 
 def _loaded(path: Path) -> "Twin":

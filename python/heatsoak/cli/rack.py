@@ -238,7 +238,7 @@ def report_command(
     ],
     output: Annotated[
         Path | None,
-        common.output_option("FILE", "Also write this file: .html page, .csv table, JUnit .xml."),
+        common.output_option("FILE", "Write a page (.html), a table (.csv, .md) or JUnit (.xml)."),
     ] = None,
     by_place: Annotated[
         str | None,
@@ -263,10 +263,11 @@ def report_command(
     # these take a while to load, and every command loads this module's neighbours
     from heatsoak.rack.results.reading import read_results
     from heatsoak.rack.results.report import report
-    from heatsoak.rack.results.shown import check, print_rack, write
+    from heatsoak.rack.results.shown import print_rack, write
+    from heatsoak.report.files import OF_RACKS, check
 
     if output is not None:
-        check(output, force=force)
+        check(output, force=force, of=OF_RACKS)
     opened = common.Opened()
     with common.progress_bar(stays=False) as progress:
         rack = read_results(directories, progress, opened.leave_out)
@@ -278,7 +279,7 @@ def report_command(
         fail_below_mb_s=fail_below,
     )
     written = None if output is None else write(found, rack, output, replace=force)
-    common.show(found, output_format, print_rack)
+    common.show(found, output_format, partial(print_rack, written=output))
     if written is not None and output_format == "text":
         common.console().print(Text(f"{output}: {size_text(written)}"), soft_wrap=True)
     return opened.exit_code(common.limit_code(holds=found.limits_hold))

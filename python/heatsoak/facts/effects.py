@@ -21,14 +21,15 @@ are. Given that number, all sums of unknowns follow Student's law; so they are a
 how likely each of its values is.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations, compress
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import sparse, special
 
 from heatsoak.analysis.series import Array
 from heatsoak.ranges import USUAL_LEVEL, Covers, Range, tails
@@ -39,6 +40,9 @@ _RATIOS = np.geomspace(1e-5, 1e9, 160)
 _UNEVEN = np.geomspace(1 / 400, 400, 41)
 #: A quantile is found by halving: this often.
 _HALVINGS = 30
+_DRIVE = "drive of its model"
+#: The number of the level of each entry, from 0.
+_Codes = NDArray[np.intp]
 #: Smaller singular values are nothing, and so are smaller parts of a sum.
 _ZERO, _NO_PART = 1e-9, 1e-6
 
@@ -91,6 +95,30 @@ class Mixture:
         return np.asarray((low + high) / 2)
 
 
+def _coded(column: Sequence[str]) -> tuple[list[str], _Codes]:
+    """The levels of a column, and the number of each entry's."""
+    levels, codes = np.unique(np.asarray(column), return_inverse=True)
+    return levels.tolist(), codes
+
+
+def _decides(inner: _Codes, other: _Codes) -> bool:
+    """Whether all entries of one level of a column are of one level of the other, too."""
+    first = np.unique(inner, return_index=True)[1]
+    return bool((other == other[first][inner]).all())
+
+
+def _sums(codes: _Codes, values: Array, count: int) -> Array:
+    """The sum of the rows of each of so many levels."""
+    entries = np.ones(len(codes)), (codes, np.arange(len(codes)))
+    return np.asarray(sparse.csr_array(entries, (count, len(codes))) @ values)
+
+
+def _means(codes: _Codes, values: Array) -> Array:
+    """The mean of each level's rows."""
+    runs = np.bincount(codes)
+    return _sums(codes, values, len(runs)) / runs[:, None]
+
+
 def dummies(column: Sequence[Hashable], levels: Sequence[Hashable]) -> Array:
     """Return a row for each entry, with 1 in the column of its level."""
     return np.asarray([[float(one == level) for level in levels] for one in column])
@@ -100,29 +128,31 @@ class Design:
     """What columns (n, p) tell of their unknowns, of which some may make up for others.
 
     Attributes:
-        basis: orthonormal, (n, rank).
+        basis: orthonormal, (n, rank): the columns times their `whitening`, (p, rank).
         width: how many unknowns there are.
     """
 
     def __init__(self, columns: Array) -> None:
         axes, sizes, rows = np.linalg.svd(columns, full_matrices=False)
         self.width = columns.shape[1]
-        kept = sizes > _ZERO * sizes[0]
-        self.basis, self._rows, self._sizes = axes[:, kept], rows[kept], sizes[kept]
+        kept = sizes > _ZERO * sizes.max(initial=0.0)
+        self.basis, self._rows = axes[:, kept], rows[kept]
+        self.whitening = (self._rows / sizes[kept, None]).T
 
     @property
     def rank(self) -> int:
         """How many unknowns can be told."""
-        return len(self._sizes)
+        return len(self._rows)
 
     def tells(self, sums: Array) -> NDArray[np.bool_]:
         """Return which sums of unknowns, a row of weights each, can be told."""
-        missing = np.abs(sums - sums @ self._rows.T @ self._rows).max(axis=1)
-        return np.asarray(missing < _NO_PART * np.maximum(np.abs(sums).max(axis=1), 1.0))
+        missing = np.abs(sums - sums @ self._rows.T @ self._rows).max(axis=1, initial=0.0)
+        size = np.abs(sums).max(axis=1, initial=1.0)
+        return np.asarray(missing < _NO_PART * size)
 
     def along(self, sums: Array) -> Array:
         """Return the weights of the same sums for what is fitted to the basis."""
-        return np.asarray(sums @ (self._rows / self._sizes[:, None]).T)
+        return np.asarray(sums @ self.whitening)
 
 
 @dataclass(frozen=True)
@@ -147,11 +177,15 @@ class Laws:
         """The noise's standard deviation under each law."""
         return np.sqrt(self.left / self.df)
 
-    def sums(self, weights: Array) -> Mixture:
-        """Return sums of the unknowns, a row of weights each."""
-        variance = np.einsum("cp,lpq,cq->cl", weights, self.inverse, weights, optimize=True)
-        scale = np.sqrt(np.maximum(variance, 1e-12)) * self.noise
-        return Mixture(weights @ self.at.T, np.maximum(scale, 1e-12), self.weight, self.df)
+    def sums(self, weights: Array, at: Array | float = 0.0, spread: Array | float = 0.0) -> Mixture:
+        """Return sums of the unknowns, a row of weights each: for all laws, or (laws, k, p).
+
+        `at` and `spread` (laws, k) are what is added, and its variance in the noise's.
+        """
+        at = at + (weights @ self.at[:, :, None])[:, :, 0]
+        variance = spread + ((weights @ self.inverse) * weights).sum(axis=2)
+        scale = np.sqrt(np.maximum(variance, 1e-12)) * self.noise[:, None]
+        return Mixture(at.T, np.maximum(scale, 1e-12).T, self.weight, self.df)
 
     def draws(self, weights: Array, count: int, rng: np.random.Generator) -> Array:
         """Return values that the sums might equally have, (count, sums)."""
@@ -279,6 +313,11 @@ class Observations:
             for label, column in self.places.items()
         }
 
+    @property
+    def factors(self) -> Mapping[str, Sequence[str]]:
+        """What may tell values apart besides drives: that they have a mean, models and places."""
+        return {"": [""] * len(self.models), "model": self.models, **self.columns}
+
     def by_model(self, *, apart: bool = True) -> "Observations":
         """Return those with each model's places apart: a place may slow one model alone."""
         return replace(self, is_by_model=apart)
@@ -289,13 +328,15 @@ class Observations:
 
         Of the means of each drive in each place, with drives as they are where they moved.
         """
-        means: dict[tuple[str, ...], list[float]] = {}
-        for value, *where in zip(self.values, self.drives, *self.places.values(), strict=True):
-            means.setdefault(tuple(where), []).append(value)
-        first = {where: row for row, where in reversed(list(enumerate(self._cells)))}
-        one = self._kept([first[where] == row for row, where in enumerate(self._cells)])
-        one = replace(one, values=[float(np.mean(means[where])) for where in one._cells])
-        moved = len(first) > len(set(self.drives))
+        cells: dict[tuple[str, ...], list[float]] = {}
+        columns = self.models, self.drives, *self.places.values()
+        for value, *cell in zip(self.values, *columns, strict=True):
+            cells.setdefault(tuple(cell), []).append(value)
+        models, drives, *places = zip(*cells, strict=True)
+        means = [float(np.mean(of)) for of in cells.values()]
+        of_labels = dict(zip(self.places, places, strict=True))
+        one = replace(self, values=means, models=models, drives=drives, places=of_labels)
+        moved = len(cells) > len(set(drives))
         less, more = (each.unexplained(by_drive=moved) for each in (one, one.by_model()))
         less_df, more_df = (round(float(free.sum())) for _, free in (less, more))
         if more_df < 1 or less_df <= more_df:
@@ -304,37 +345,28 @@ class Observations:
         gained = max(float(less[0].sum() - more[0].sum()), 0.0) / (less_df - more_df)
         return float(special.fdtrc(less_df - more_df, more_df, gained / noise))
 
-    @property
-    def _cells(self) -> list[tuple[str, ...]]:
-        return list(zip(self.drives, *self.places.values(), strict=True))
-
     def unexplained(self, *, by_drive: bool) -> tuple[Array, Array]:
         """What models and places, or drives and places, leave of each value: its square.
 
         And how much of that the value itself decides: a degree of freedom or less.
         """
-        groups = self.drives if by_drive else self.models
-        _, of, count = np.unique(groups, return_inverse=True, return_counts=True)
-        columns = [dummies(column, list(dict.fromkeys(column))) for column in self.columns.values()]
-        both = np.column_stack([*columns, self.values])
-        # sums within groups are as good as a column for each group, and much smaller
-        sums = np.zeros((len(count), both.shape[1]))
-        np.add.at(sums, of, both)
-        both = both - (sums / count[:, None])[of]
-        axes, sizes, _ = np.linalg.svd(both[:, :-1], full_matrices=False)
-        axes = axes[:, sizes > _ZERO * np.sqrt(len(of))]
-        left = both[:, -1] - axes @ (axes.T @ both[:, -1])
-        return left**2, 1 - 1 / count[of] - (axes**2).sum(axis=1)
+        codes = {key: _coded(column)[1] for key, column in self.factors.items()}
+        codes |= {_DRIVE: _coded(self.drives)[1]} if by_drive else {}
+        columns = _Columns(codes, max(codes, key=lambda key: int(codes[key].max())))
+        values, basis = np.asarray(self.values, dtype=float), columns.design.basis
+        left = values - _means(columns.codes, values[:, None])[columns.codes, 0]
+        left -= basis @ (basis.T @ left)
+        count = np.bincount(columns.codes)[columns.codes]
+        return left**2, 1 - 1 / count - (basis**2).sum(axis=1)
 
     @property
     def min_drives_per_place(self) -> int:
         """The smallest number of drives of one model in any place."""
-        by_place = [
-            drives
-            for label in self.by_model().columns.values()
-            for drives in _grouped(label, self.drives).values()
-        ]
-        return min(map(len, by_place), default=len(set(self.drives)))
+        pairs = (
+            set(zip(one, self.drives, strict=True)) for one in self.by_model().columns.values()
+        )
+        counts = (count for of in pairs for count in Counter(place for place, _ in of).values())
+        return min(counts, default=len(set(self.drives)))
 
     def _kept(self, kept: Sequence[bool]) -> "Observations":
         return replace(
@@ -346,11 +378,45 @@ class Observations:
         )
 
 
-def _grouped(keys: Sequence[str], values: Sequence[str]) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for key, value in zip(keys, values, strict=True):
-        found.setdefault(key, set()).add(value)
-    return found
+class _Columns:
+    """What tells models and places apart: a column for each level, but of one factor, the `inner`.
+
+    Given the rest, each level of that is a mean, so that a rack of many hosts costs no more than
+    its runs. Factors that the inner one decides have no columns: nothing tells them from it.
+
+    Attributes:
+        rest: (runs, p), a 1 in the column of each level.
+        means: of `rest` in each level of the inner factor.
+    """
+
+    def __init__(self, codes: Mapping[str, _Codes], inner: str) -> None:
+        self.inner, self.codes = inner, codes[inner]
+        self._widths = {key: int(of.max()) + 1 for key, of in codes.items()}
+        first = np.unique(self.codes, return_index=True)[1]
+        follow = [key for key in codes if key != inner and _decides(self.codes, codes[key])]
+        self._follow = {key: codes[key][first] for key in follow}
+        self._keys = [key for key in codes if key not in (inner, *follow)]
+        parts = [np.eye(self._widths[key])[codes[key]] for key in self._keys]
+        self.rest = np.hstack([np.zeros((len(self.codes), 0)), *parts])
+        self.means = _means(self.codes, self.rest)
+        self.design = Design(self.rest - self.means[self.codes])
+        self.rank = len(self.means) + self.design.rank
+
+    def rows(self, weights: Mapping[str, Array]) -> tuple[Array, Array]:
+        """Return weights of factors' levels as those of the inner levels, and of `rest`."""
+        count = len(next(iter(weights.values())))
+        of = {key: np.zeros((count, width)) for key, width in self._widths.items()}
+        of |= weights
+        return of[self.inner], np.hstack([np.zeros((count, 0)), *(of[key] for key in self._keys)])
+
+    def tells(self, weights: Mapping[str, Array]) -> bool:
+        """Return whether all sums of factors' levels can be told."""
+        inner, rest = self.rows(weights)
+        for key in self._follow:
+            due = inner @ np.eye(self._widths[key])[self._follow[key]]
+            if np.abs(weights.get(key, 0.0) - due).max() > _NO_PART:
+                return False
+        return bool(self.design.tells(rest - inner @ self.means).all())
 
 
 #: Two drives more than are needed to tell their places: a variance of fewer is not known at all.
@@ -373,71 +439,95 @@ class EffectsFit:
 
     def __init__(self, seen: Observations) -> None:
         self._seen = seen
-        self._drives = list(dict.fromkeys(seen.drives))
-        columns = {"model": seen.models, **seen.columns}
-        self._levels = {key: list(dict.fromkeys(column)) for key, column in columns.items()}
-        fixed = np.hstack([dummies(column, self._levels[key]) for key, column in columns.items()])
-        drives = dummies(seen.drives, self._drives)
-        self._fixed, both = Design(fixed), Design(np.hstack([fixed, drives]))
-        self.drive_df = both.rank - self._fixed.rank
-        self.run_df = len(seen.values) - both.rank
+        coded = {key: _coded(column) for key, column in seen.factors.items()}
+        self._levels = {key: levels for key, (levels, _) in coded.items()}
+        codes = {key: of for key, (_, of) in coded.items()}
+        self._drives, drive = _coded(seen.drives)
+        inner = max(
+            (key for key in codes if _decides(drive, codes[key])),
+            key=lambda key: len(self._levels[key]),
+        )
+        self._fixed = _Columns(codes, inner)
+        apart = _Columns(codes | {_DRIVE: drive}, _DRIVE)
+        self.drive_df = apart.rank - self._fixed.rank
+        self.run_df = len(drive) - apart.rank
         self._has_random = self.drive_df >= MIN_DRIVE_DF
-        runs = drives.sum(axis=0)
+        self._runs = np.bincount(drive).astype(float)
         self.has_repeats = self.run_df > 0
         # a variance of drives that is not known takes no part: drives are compared with themselves
-        self._design = self._fixed if self._has_random else both
-        self.can_tell = self.has_repeats or (self._has_random and bool((runs == 1).all()))
+        self._columns = self._fixed if self._has_random else apart
+        self.can_tell = self.has_repeats or (self._has_random and bool((self._runs == 1).all()))
         if self.can_tell:
-            self._solve(drives, runs)
+            self._solve(drive)
 
     def is_apart(self, key: str) -> bool:
         """Whether the places of a label can be told from other labels and models, if not drives."""
-        rows = self._rows(key, self._against_mean(key))
-        return bool(self._fixed.tells(rows).all())
+        return self._fixed.tells({key: self._against_mean(key)})
 
-    def _solve(self, drives: Array, runs: Array) -> None:
-        seen = self._seen
-        values = np.asarray(seen.values, dtype=float)
-        basis, df = self._design.basis, len(values) - self._design.rank
-        first = basis.T @ values
-        rest = values - basis @ first
+    def _solve(self, drive: _Codes) -> None:
+        values = np.asarray(self._seen.values, dtype=float)
+        self._middle = float(values.mean())
+        both = np.column_stack([self._columns.rest, values - self._middle])
+        self._means = _means(drive, both)
+        both -= self._means[drive]
+        first = np.unique(drive, return_index=True)[1]
+        self._level = self._columns.codes[first]
         mixes = self._has_random and self.has_repeats
-        mean_runs = len(runs) / float((1 / runs).sum())
+        mean_runs = len(self._runs) / float((1 / self._runs).sum())
         ratio = _RATIOS / mean_runs if mixes else np.zeros(1)
-        self._by_drive = drives.T @ basis
-        of_drives = drives.T @ rest
-        shrink = ratio[:, None] / (1 + ratio[:, None] * runs)
-        a = np.eye(len(first)) - np.einsum(
-            "gd,dp,dq->gpq", shrink, self._by_drive, self._by_drive, optimize=True
-        )
-        right = -(shrink * of_drives) @ self._by_drive
-        inverse = np.linalg.inv(a)
+        df = len(values) - self._columns.rank
+        # drives with as many runs count alike
+        sizes, kind = np.unique(self._runs, return_inverse=True)
+        weight, level_means, squares = self._by_level(kind, sizes / (1 + ratio[:, None] * sizes))
+        squares += both.T @ both
+        basis = self._columns.design.whitening
+        matrix, right = basis.T @ squares[:, :-1, :-1] @ basis, squares[:, -1, :-1] @ basis
+        inverse = np.linalg.inv(matrix)
         solved = np.einsum("gpq,gq->gp", inverse, right)
-        left = rest @ rest - shrink @ of_drives**2 - (solved * right).sum(axis=1)
-        left = np.maximum(left, 0.0) + df * seen.resolution**2
+        left = squares[:, -1, -1] - (solved * right).sum(axis=1)
+        left = np.maximum(left, 0.0) + df * self._seen.resolution**2
         log_likelihood = -0.5 * (
-            np.log1p(ratio[:, None] * runs).sum(axis=1)
-            + np.linalg.slogdet(a)[1]
+            np.log1p(ratio[:, None] * sizes) @ np.bincount(kind)
+            + np.log(weight).sum(axis=1)
+            + np.linalg.slogdet(matrix)[1]
             + df * np.log(left)
         )
         if mixes:  # flat in the logarithm of 1 + ratio x runs, by steps of the ratio's logarithm
             log_likelihood += np.log(ratio / (1 / mean_runs + ratio))
         likely = log_likelihood > log_likelihood.max() + np.log(_UNLIKELY)
-        weight = weights_of(log_likelihood[likely])
-        self._ratio, self._shrink, self._solved = ratio[likely], shrink[likely], solved[likely]
-        self._laws = Laws(first + self._solved, inverse[likely], left[likely], weight, df)
-        self._of_drives, self._runs = of_drives, runs
+        self._ratio, self._weight, self._level_means = (
+            ratio[likely],
+            weight[likely],
+            level_means[likely],
+        )
+        self._laws = Laws(
+            solved[likely] @ basis.T,
+            basis @ inverse[likely] @ basis.T,
+            left[likely],
+            weights_of(log_likelihood[likely]),
+            df,
+        )
 
-    def _sums(self, rows: Array) -> tuple[Mixture, NDArray[np.bool_]]:
-        """Sums of fixed effects, a row of weights each, and which of them can be told."""
-        wide = np.zeros((len(rows), self._design.width))
-        wide[:, : rows.shape[1]] = rows
-        return self._laws.sums(self._design.along(wide)), self._design.tells(wide)
+    def _by_level(self, kind: _Codes, share: Array) -> tuple[Array, Array, Array]:
+        """The weight of each inner level, its mean, and squares of drives about it, by law.
 
-    @property
-    def labels(self) -> list[str]:
-        """The labels of places."""
-        return list(self._seen.places)
+        Drives of a kind count by its `share` under each law, (laws, kinds).
+        """
+        kinds = [kind == one for one in range(share.shape[1])]
+        of, level, count = self._means, self._level, len(self._columns.means)
+        drives = [np.bincount(level[one], minlength=count) for one in kinds]
+        sums = [_sums(level[one], of[one], count) for one in kinds]
+        products = [of[one].T @ of[one] for one in kinds]
+        weight = share @ np.stack(drives)
+        means = np.tensordot(share, np.stack(sums), 1) / weight[:, :, None]
+        about = (means * weight[:, :, None]).transpose(0, 2, 1) @ means
+        return weight, means, np.tensordot(share, np.stack(products), 1) - about
+
+    def _weigh(self, weights: Mapping[str, Array]) -> tuple[Array, Array, Array]:
+        """Sums of factors' levels, a row of weights each, as `Laws.sums` takes them."""
+        inner, rest = self._columns.rows(weights)
+        means = inner @ self._level_means
+        return rest - means[:, :, :-1], means[:, :, -1], (1 / self._weight) @ (inner**2).T
 
     def levels(self, key: str) -> list[str]:
         """Return the places of a label."""
@@ -448,19 +538,20 @@ class EffectsFit:
 
         Where models have places of their own, the mean is that of the model's.
         """
-        return self._effects(key, self._against_mean(key))
+        weights = {key: self._against_mean(key)}
+        if not (self.can_tell and self._columns.tells(weights)):
+            return None
+        return self._laws.sums(*self._weigh(weights)).ranges("drives")
 
     def _against_mean(self, key: str) -> Array:
         alike = self._is_alike(key)
         return np.asarray(np.eye(len(alike)) - alike / alike.sum(axis=1, keepdims=True))
 
-    def _is_alike(self, key: str) -> Array:
+    def _is_alike(self, key: str) -> NDArray[np.bool_]:
         """Which places of a label can be compared: all, or those of one model."""
-        levels = self._levels[key]
-        if not self._seen.is_by_model:
-            return np.ones((len(levels), len(levels)))
         of = dict(zip(self._seen.columns[key], self._seen.models, strict=True))
-        return np.asarray([[float(of[one] == of[two]) for two in levels] for one in levels])
+        models = np.asarray([of[one] for one in self._levels[key]])
+        return np.asarray((models[:, None] == models) | (not self._seen.is_by_model))
 
     def widest(self, key: str) -> Range | None:
         """Return the largest difference between places.
@@ -468,33 +559,38 @@ class EffectsFit:
         The interval holds for the largest one, whichever it is: that of each pair is widened
         (Bonferroni), and the largest of their ends are taken. None if it cannot be told.
         """
-        alike = self._is_alike(key)
-        pairs = [pair for pair in combinations(range(len(alike)), 2) if alike[pair]]
-        if not pairs:
+        alike = np.triu(self._is_alike(key), 1)
+        count = int(alike.sum())
+        if not (count and self.can_tell and self._columns.tells({key: self._against_mean(key)})):
             return None
-        rows = np.zeros((len(pairs), len(self._levels[key])))
-        for row, (i, j) in zip(rows, pairs, strict=True):
-            row[i], row[j] = 1.0, -1.0
-        found = self._effects(key, rows, 1 - (1 - USUAL_LEVEL) / len(pairs))
-        if found is None:
-            return None
-        sizes = [one.size for one in found]
-        ends = max(0.0, *(one.low for one in sizes)), max(max(one.high, -one.low) for one in sizes)
-        return Range.around(max(one.mid for one in sizes), ends, "drives")
+        weights, at, spread = self._weigh({key: np.eye(len(alike))})
+        shares = tails(1 - (1 - USUAL_LEVEL) / count)
+        mid, ends = 0.0, dict.fromkeys(shares, 0.0)
+        for one in range(len(alike)):
+            other = np.nonzero(alike[one])[0]
+            pairs = self._laws.sums(
+                weights[:, [one]] - weights[:, other],
+                at[:, [one]] - at[:, other],
+                spread[:, [one]] + spread[:, other],
+            )
+            # the other way round, too
+            pairs = replace(
+                pairs, at=np.vstack([pairs.at, -pairs.at]), scale=np.tile(pairs.scale, (2, 1))
+            )
+            mid = float(pairs.middle.max(initial=mid))
+            for share, end in ends.items():
+                # none of the others can reach farther than this one does
+                most = pairs.at + special.stdtrit(pairs.df, share) * pairs.scale
+                far = most.max(axis=1) > end
+                some = replace(pairs, at=pairs.at[far], scale=pairs.scale[far])
+                ends[share] = float(some.quantile(share).max(initial=end))
+        return Range.around(mid, (ends[shares[0]], ends[shares[1]]), "drives")
 
-    def _effects(self, key: str, weights: Array, level: float = USUAL_LEVEL) -> list[Range] | None:
-        if not self.can_tell:
-            return None
-        found, told = self._sums(self._rows(key, weights))
-        return found.ranges("drives", level) if told.all() else None
-
-    def _rows(self, key: str, weights: Array) -> Array:
-        """The weights of a label's places among those of all fixed effects."""
-        parts = [
-            weights if name == key else np.zeros((len(weights), len(levels)))
-            for name, levels in self._levels.items()
-        ]
-        return np.hstack(parts)
+    def _expected(self) -> Mixture:
+        """What models and places make of each drive's mean."""
+        means = self._level_means[:, self._level]
+        weights = self._means[:, :-1] - means[:, :, :-1]
+        return self._laws.sums(weights, means[:, :, -1], 1 / self._weight[:, self._level])
 
     def drives(self) -> dict[str, Range] | None:
         """Return what each drive does against its model (best linear unbiased predictions).
@@ -504,20 +600,20 @@ class EffectsFit:
         """
         if not self.knows_drives:
             return None
-        left = self._of_drives[:, None] - self._by_drive @ self._solved.T
-        spread = np.einsum(
-            "dp,gpq,dq->dg", self._by_drive, self._laws.inverse, self._by_drive, optimize=True
-        )
+        expected, noise = self._expected(), self._laws.noise
+        left = self._means[:, -1:] - expected.at
         if not self.has_repeats:
-            reach = special.stdtrit(self._laws.df, tails(USUAL_LEVEL)[1]) * self._laws.noise
             own = _SHARES * left
-            ends = reach * np.sqrt(_SHARES * (1 - _SHARES) + _SHARES**2 * spread)
+            ends = special.stdtrit(self._laws.df, tails(USUAL_LEVEL)[1]) * np.hypot(
+                noise * np.sqrt(_SHARES * (1 - _SHARES)), _SHARES * expected.scale
+            )
             lows, highs = (own - ends).min(axis=1).tolist(), (own + ends).max(axis=1).tolist()
             whole = zip(self._drives, left[:, 0].tolist(), lows, highs, strict=True)
             return {name: Range.around(mid, (a, b), "drives") for name, mid, a, b in whole}
-        shrink = self._shrink.T
-        scale = np.sqrt(shrink + shrink**2 * spread) * self._laws.noise
-        predicted = Mixture(shrink * left, scale, self._laws.weight, self._laws.df)
+        runs = self._runs[:, None]
+        shrink = self._ratio / (1 + self._ratio * runs)
+        scale = np.hypot(np.sqrt(shrink) * noise, shrink * runs * expected.scale)
+        predicted = replace(expected, at=shrink * runs * left, scale=scale)
         return dict(zip(self._drives, predicted.ranges("drives"), strict=True))
 
     @property
@@ -538,30 +634,28 @@ class EffectsFit:
         return self._deviation(np.ones(len(self._ratio)), "runs") if self.has_repeats else None
 
     def _deviation(self, factor: Array, of: Covers) -> Range:
+        """The quantiles of factor x noise, whose square is left / chi-square given the ratio."""
         low, high = tails(USUAL_LEVEL)
-        low, mid, high = (self._deviation_quantile(factor, share) for share in (low, 0.5, high))
-        return Range(low, mid, high, of)
-
-    def _deviation_quantile(self, factor: Array, share: float) -> float:
-        """The quantile of factor x noise, whose square is left / chi-square given the ratio."""
-        low, high = -40.0, 40.0
+        shares = np.array([low, 0.5, high])
+        least, most = np.full(3, -40.0), np.full(3, 40.0)
         for _ in range(60):
-            middle = (low + high) / 2
-            over = self._laws.left * factor**2 / np.exp(2 * middle)
-            below = float(special.chdtrc(self._laws.df, over) @ self._laws.weight)
-            low, high = (middle, high) if below < share else (low, middle)
-        return float(np.exp((low + high) / 2))
+            middle = (least + most) / 2
+            over = self._laws.left * factor**2 / np.exp(2 * middle)[:, None]
+            is_below = special.chdtrc(self._laws.df, over) @ self._laws.weight < shares
+            least, most = np.where(is_below, middle, least), np.where(is_below, most, middle)
+        low, mid, high = np.exp((least + most) / 2).tolist()
+        return Range(low, mid, high, of)
 
     def most_unlike(self, among: Collection[str]) -> str | None:
         """Return which of these drives deviates most from its model, for its leverage."""
-        likeliest = int(np.argmax(self._laws.weight))
-        left = self._of_drives - self._by_drive @ self._solved[likeliest]
-        told = np.einsum(
-            "dp,pq,dq->d", self._by_drive, self._laws.inverse[likeliest], self._by_drive
-        )
-        variance = self._runs + self._ratio[likeliest] * self._runs**2 - told
+        likeliest, expected = int(np.argmax(self._laws.weight)), self._expected()
+        left = np.abs(self._means[:, -1] - expected.at[:, likeliest])
+        told = (expected.scale[:, likeliest] / self._laws.noise[likeliest]) ** 2
+        whole = 1 / self._runs + self._ratio[likeliest]
         # a drive alone in its place deviates from nothing
-        score = np.where(variance > _ZERO, np.abs(left) / np.sqrt(np.maximum(variance, _ZERO)), 0)
+        score = np.where(whole - told > _ZERO * whole, left, 0) / np.sqrt(
+            np.maximum(whole - told, _ZERO * whole)
+        )
         ranked = [self._drives[i] for i in np.argsort(-score) if score[i] > 0]
         return next((one for one in ranked if one in among), None)
 
@@ -573,14 +667,15 @@ class EffectsFit:
         """
         if not self.knows_drives:
             return None
-        columns = {"model": own.models, **own.columns}
-        if any(set(column) - set(self._levels[key]) for key, column in columns.items()):
+        weights = {}
+        for key, column in own.factors.items():
+            if not set(column) <= set(self._levels[key]):
+                return None
+            found = [self._levels[key].index(one) for one in column]
+            weights[key] = np.eye(len(self._levels[key]))[found].mean(axis=0, keepdims=True)
+        if not self._columns.tells(weights):
             return None
-        row = np.hstack([dummies(column, self._levels[key]) for key, column in columns.items()])
-        expected, told = self._sums(row.mean(axis=0, keepdims=True))
-        if not told.all():
-            return None
-        runs = len(own.values)
-        own_variance = (self._ratio + 1 / runs) * self._laws.noise**2
+        expected = self._laws.sums(*self._weigh(weights))
+        own_variance = (self._ratio + 1 / len(own.values)) * self._laws.noise**2
         scale = np.sqrt(expected.scale**2 + own_variance)
-        return Mixture(np.mean(own.values) - expected.at, scale, self._laws.weight, self._laws.df)
+        return replace(expected, at=np.mean(own.values) - self._middle - expected.at, scale=scale)

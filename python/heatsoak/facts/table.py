@@ -17,8 +17,10 @@ from heatsoak.recording.columns import throttle_counters
 #: whether the recording's files changed, `judged_by` which heatsoak judged it. `alike` is the same
 #: for the same step after the same steps; `is_comparable` is false for a step that was cut short
 #: or whose load nobody controlled. `level` is that before the first episode, in MB/s or, if no
-#: bytes were logged, IOPS. Counters and wear are the drive's own, at the end of the step and the
-#: start of the recording. A recording without a judged step has one row with `step` null.
+#: bytes were logged, IOPS; `throttled_mb_s` is that after it, if heat caused it, and `heat` what is
+#: claimed of the step: ``yes``, ``no`` or ``open``. Counters and wear are the drive's own, at the
+#: end of the step and the start of the recording. A recording without a judged step has one row
+#: with `step` null.
 SCHEMA: dict[str, type[pl.DataType]] = {
     **dict.fromkeys(("path", "stamp", "judged_by"), pl.String),
     "started_unix_s": pl.Float64,
@@ -28,8 +30,9 @@ SCHEMA: dict[str, type[pl.DataType]] = {
     "round": pl.Int64,
     "is_comparable": pl.Boolean,
     **dict.fromkeys(("duration_s", "mean_mb_s", "iops", "level"), pl.Float64),
-    **dict.fromkeys(("verdict", "cause"), pl.String),
-    **dict.fromkeys(("onset_s", "depth_pct", "start_temp_c", "max_temp_c"), pl.Float64),
+    **dict.fromkeys(("verdict", "heat"), pl.String),
+    **dict.fromkeys(("onset_s", "depth_pct", "throttled_mb_s"), pl.Float64),
+    **dict.fromkeys(("start_temp_c", "max_temp_c"), pl.Float64),
     **dict.fromkeys(("used_pct", "written_gb", "throttle_count", "throttle_s"), pl.Float64),
 }
 _COUNTERS = {"throttle_count": "throttle_count.", "throttle_s": "throttle_time_s."}
@@ -98,6 +101,9 @@ def _wear(recording: Recording) -> dict[str, Any]:
 def _step(step: analysis.StepFindings, recording: Recording) -> dict[str, Any]:
     first = step.episodes[0] if step.episodes else None
     level = step.mean_mb_s if first is None else first.before_mb_s or first.before_iops
+    slowed_mb_s = None
+    if first is not None and first in step.by_heat and first.before_mb_s is not None:
+        slowed_mb_s = first.before_mb_s * (1 - first.depth_pct / 100)
     name = step.step if step.round is None else step.step.removesuffix(f"/{step.round}")
     meta = recording.meta
     return {
@@ -110,9 +116,10 @@ def _step(step: analysis.StepFindings, recording: Recording) -> dict[str, Any]:
         "mean_mb_s": step.mean_mb_s,
         "level": level,
         "verdict": step.verdict,
-        "cause": None if first is None else first.cause,
+        "heat": step.claim.heat,
         "onset_s": None if first is None else first.onset_s,
         "depth_pct": None if first is None else first.depth_pct,
+        "throttled_mb_s": slowed_mb_s,
         "start_temp_c": step.start_temp_c,
         "max_temp_c": step.max_temp_c,
     }

@@ -139,12 +139,8 @@ def write_table(comparison: Comparison, file: IO[bytes], *, as_csv: bool) -> Non
         named = [row.step, row.model, read.title, str(row.group)]
         lines.append([*named, read.baseline, read.value, read.change, read.interval, row.verdict])
     kept = [column for column in zip(*lines, strict=True) if any(column[1:])]
-    table = [
-        [words.said(cell).replace("|", r"\|") for cell in line] for line in zip(*kept, strict=True)
-    ]
-    table.insert(1, ["---"] * len(kept))
-    text = [comparison.summary.text, "", *(f"| {' | '.join(line)} |" for line in table), ""]
-    file.write("\n".join(text).encode())
+    table = words.markdown_table([list(map(words.said, line)) for line in zip(*kept, strict=True)])
+    file.write(f"{comparison.summary.text}\n\n{table}\n".encode())
 
 
 def _numbers(row: ComparisonRow) -> dict[str, Any]:

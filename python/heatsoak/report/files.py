@@ -7,8 +7,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from heatsoak import writing
-from heatsoak.analysis import Findings, RecordingFindings, analyze
+from heatsoak import analysis, writing
 from heatsoak.analysis.names import Names, names_of
 from heatsoak.errors import UsageError
 from heatsoak.exporter.table import write_spreadsheet
@@ -37,7 +36,7 @@ _KINDS = {
 _OF_REPORTS = ("page", "png", "svg", "csv", "junit", "ocp")
 #: What a comparison, a sweep and a rack are written as.
 OF_COMPARISONS = ("page", "png", "svg", "csv", "markdown")
-OF_SWEEPS, OF_RACKS = ("page", "csv"), ("page", "csv", "junit")
+OF_SWEEPS, OF_RACKS = ("page", "csv"), ("page", "csv", "junit", "markdown")
 #: Pictures have all recorded points.
 _UNLIMITED = 1 << 40
 
@@ -126,7 +125,7 @@ def _require_page(path: Path, kind: str) -> None:
 
 def write_report(
     recordings: Sequence[Recording],
-    findings: Findings,
+    findings: analysis.Findings,
     path: Path,
     wanted: ReportRequest | None = None,
     *,
@@ -151,7 +150,7 @@ def write_report(
                 write = outcomes.write_ocp if kind == "ocp" else outcomes.write_junit
                 write(findings, names, file, fail_below_mb_s=wanted.fail_below_mb_s)
         elif kind == "page":
-            _write_page(page, file)
+            write_page(page, file)
         else:
             from heatsoak.report.picture import draw
 
@@ -180,7 +179,7 @@ def write_comparison(
     kind = kind_of(path, OF_COMPARISONS)
     if kind not in ("csv", "markdown"):
         wanted = ReportRequest(comparison.by, str(comparison.baseline), anyway)
-        return write_report(recordings, analyze(recordings), path, wanted, force=force)
+        return write_report(recordings, analysis.analyze(recordings), path, wanted, force=force)
     from heatsoak.report.comparison import write_table
 
     with writing.output(path, replace=force) as file:
@@ -189,15 +188,10 @@ def write_comparison(
     return Reported(str(path), kind, size, len(recordings), headline=comparison.summary.text)
 
 
-def check_sweep(path: Path, *, force: bool) -> str:
-    """Return the kind of report on a sweep that `path` asks for; raises as :func:`check` does."""
-    return check(path, force=force, of=OF_SWEEPS)
-
-
 def write_sweep(
     found: "FinishedSweep", path: Path, title: str | None = None, *, force: bool = True
 ) -> Reported:
-    """Write a sweep as a page with maps, or its points as a table; see :func:`check_sweep`.
+    """Write a sweep as a page with maps, or its points as a table; see :func:`check`.
 
     Raises UsageError if a page cannot show it, and ToolError if writing fails.
     """
@@ -206,21 +200,25 @@ def write_sweep(
         if kind == "page":
             from heatsoak.report.page.sweep import sweep_page
 
-            _write_page(sweep_page(found, title), file)
+            write_page(sweep_page(found, title), file)
         else:
             write_spreadsheet(found.table, file)
         size = writing.size_of(file)
     return Reported(str(path), kind, size, 0, headline=found.summary.answer)
 
 
-def _write_page(page: "Page", file: IO[bytes]) -> None:
+def write_page(page: "Page", file: IO[bytes]) -> None:
+    """Write a page into an open file."""
     from heatsoak.report.page.html import Bundle, render
 
     file.write(render(page, Bundle.load()).encode())
 
 
 def _page(
-    recordings: Sequence[Recording], findings: Findings, wanted: ReportRequest, kind: str
+    recordings: Sequence[Recording],
+    findings: analysis.Findings,
+    wanted: ReportRequest,
+    kind: str,
 ) -> "Page":
     # imported only for pages, since it loads the statistics of intervals and comparisons
     from heatsoak.report.page.make import make_page
@@ -263,7 +261,7 @@ _EPISODE = {
 }
 
 
-def findings_table(findings: Findings, names: Names) -> pl.DataFrame:
+def findings_table(findings: analysis.Findings, names: Names) -> pl.DataFrame:
     """Return the table: recording, drive, its conditions, the step, and the episode's number.
 
     The columns of conditions are named ``condition.`` plus their key.
@@ -285,7 +283,7 @@ def findings_table(findings: Findings, names: Names) -> pl.DataFrame:
     return pl.DataFrame([{key: row.get(key) for key in schema} for row in rows], schema=schema)
 
 
-def _rows(recording: RecordingFindings, label: str) -> Iterator[dict[str, Any]]:
+def _rows(recording: analysis.RecordingFindings, label: str) -> Iterator[dict[str, Any]]:
     drive = recording.drive
     whose = {
         "recording": label,

@@ -98,11 +98,22 @@ def write_junit(
     findings: Findings, names: Names, file: IO[bytes], *, fail_below_mb_s: float | None = None
 ) -> None:
     """Write findings as JUnit XML; a step whose mean is below `fail_below_mb_s` fails too."""
-    root = ElementTree.Element("testsuites", name="heatsoak")
-    for named, recording in zip(names.recordings, findings.recordings, strict=True):
-        root.append(_suite(named, recording, fail_below_mb_s))
-    for key in ("tests", "failures", "errors"):
-        root.set(key, str(sum(int(suite.get(key, "0")) for suite in root)))
+    pairs = zip(names.recordings, findings.recordings, strict=True)
+    write_suites("heatsoak", [_suite(*pair, fail_below_mb_s) for pair in pairs], file)
+
+
+_COUNTED = {"tests": ".", "failures": "failure", "errors": "error", "skipped": "skipped"}
+
+
+def write_suites(name: str, suites: Sequence[ElementTree.Element], file: IO[bytes]) -> None:
+    """Write suites of cases, counted, as JUnit XML."""
+    root = ElementTree.Element("testsuites", name=name)
+    root.extend(suites)
+    for key, tag in _COUNTED.items():
+        for suite in suites:
+            suite.set(key, str(len(suite.findall(f"testcase/{tag}"))))
+        if key != "skipped":  # which all suites together do not say
+            root.set(key, str(sum(int(suite.get(key, "0")) for suite in suites)))
     ElementTree.indent(root)
     ElementTree.ElementTree(root).write(file, "utf-8", xml_declaration=True)
 
@@ -114,19 +125,14 @@ def _suite(
     group = printable_lines(f"{meta.protocol.name}.{named.label}")
     cases = [_case(step, group, fail_below_mb_s) for step in steps]
     if (alarm := recording.answer.alarm) is not None:
-        case = ElementTree.Element("testcase", classname=group, name=ITS_HEALTH, time="0.000")
-        add_child(case, "failure", "alarm", printable_lines(alarm), "")
-        cases.append(case)
+        cases.append(_of_run(group, ITS_HEALTH, "failure", "alarm", alarm, ""))
     wrong = unfinished(meta)
     if wrong is not None:
-        cases.append(_unfinished(*wrong, group))
+        kind, message = wrong
+        cases.append(_of_run(group, WHOLE_RUN, "error", kind, message, message))
     suite = ElementTree.Element(
         "testsuite",
         name=printable_lines(named.label),
-        tests=str(len(cases)),
-        failures=_count(cases, "failure"),
-        errors=_count(cases, "error"),
-        skipped=_count(cases, "skipped"),
         time=f"{sum(step.duration_s for step in steps):.3f}",
     )
     if meta.started_unix_s is not None:
@@ -135,11 +141,9 @@ def _suite(
     properties = ElementTree.SubElement(suite, "properties")
     known = {"drive": meta.drive.get("model") or meta.drive.get("path"), **meta.conditions}
     for name, value in known.items():
-        if value is None:
-            continue
-        ElementTree.SubElement(
-            properties, "property", name=printable_lines(name), value=printable_lines(str(value))
-        )
+        if value is not None:
+            told = {"name": printable_lines(name), "value": printable_lines(str(value))}
+            ElementTree.SubElement(properties, "property", told)
     suite.extend(cases)
     return suite
 
@@ -157,20 +161,16 @@ def _case(step: StepFindings, group: str, fail_below_mb_s: float | None) -> Elem
     return case
 
 
-def _unfinished(kind: str, message: str, group: str) -> ElementTree.Element:
-    case = ElementTree.Element("testcase", classname=group, name=WHOLE_RUN, time="0.000")
-    add_child(case, "error", kind, message, message)
+def _of_run(group: str, name: str, *failed: str) -> ElementTree.Element:
+    case = ElementTree.Element("testcase", classname=group, name=name, time="0.000")
+    add_child(case, *failed)
     return case
 
 
 def add_child(case: ElementTree.Element, tag: str, kind: str, message: str, text: str) -> None:
-    """Add a failure or an error to a case."""
+    """Add to a case a failure, an error, or why it was skipped."""
     added = ElementTree.SubElement(case, tag, type=kind, message=printable_lines(message))
     added.text = printable_lines(text)
-
-
-def _count(cases: Sequence[ElementTree.Element], tag: str) -> str:
-    return str(sum(case.find(tag) is not None for case in cases))
 
 
 _MISSING = "OCP results need ocptv: pip install ocptv, or name a .xml file with -o"
@@ -297,13 +297,9 @@ def _measurements(
                 name=name, value=round(value, 3), unit=unit, hardware_info=drive, **more
             )
 
-    limits = []
+    limits, least = [], ValidatorType.GREATER_THAN_OR_EQUAL
     if fail_below_mb_s is not None:
-        limits = [
-            Validator(
-                type=ValidatorType.GREATER_THAN_OR_EQUAL, value=fail_below_mb_s, name="fail_below"
-            )
-        ]
+        limits = [Validator(type=least, value=fail_below_mb_s, name="fail_below")]
     add("mean_mb_s", one.mean_mb_s, "MB/s", validators=limits)
     add("max_temp_c", one.max_temp_c, "C")
     for number, episode in enumerate(one.episodes, 1):

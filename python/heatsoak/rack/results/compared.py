@@ -1,11 +1,12 @@
 """What places and drives do to each measure, in figures and in a sentence."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from heatsoak.facts.effects import EffectsFit, Observations
 from heatsoak.rack.results import reading
@@ -13,6 +14,8 @@ from heatsoak.ranges import Range
 from heatsoak.report import rack
 from heatsoak.words import capital, interval_text, listed, number_text, plain, range_text
 
+#: A sentence names so many drives.
+_MOST_NAMED = 8
 UNKNOWN_MODEL = "unknown model"
 #: Places are those of each model if they would differ so much between models by this chance.
 _INTERPLAY_BY_CHANCE = 0.001
@@ -36,13 +39,14 @@ class Compared:
     """One measure of one step, of all runs that have it.
 
     Attributes:
+        row: of `facts.table`: its step and workload.
         unlike: the drives that are set aside, as unlike others of their model, with how probable it
             is that any drive of a rack deviates as much by chance.
         varies: those that are set aside since their own runs differ more than those of others.
         fit: to all other drives.
     """
 
-    row: reading.StepRow
+    row: Mapping[str, Any]
     measure: reading.DriveMeasure
     seen: Observations
     fit: EffectsFit
@@ -57,30 +61,31 @@ class Compared:
     @property
     def name(self) -> str:
         """The step and the measure: ``sequential write: mean speed``."""
-        return f"{plain(self.row.step)}: {self.measure.name}"
+        return f"{plain(self.row['step'])}: {self.measure.name}"
 
 
 def compare(tests: Sequence[reading.Tested], labels: Sequence[str]) -> list[Compared]:
     """Fit each measure of each step that at least two runs share."""
-    groups: dict[tuple[str | None, str, str], list[tuple[reading.Tested, reading.StepRow]]] = {}
+    groups: dict[tuple[str | None, str, str], list[_Step]] = {}
     for test in tests:
-        if test.is_finished:
-            for row in test.rows:
-                groups.setdefault((test.protocol, row.step, row.alike), []).append((test, row))
+        for row in test.rows if test.is_finished else ():
+            key = test.protocol, row["step"], row["alike"]
+            groups.setdefault(key, []).append((test, row, reading.measured(row)))
     return [one for group in groups.values() for one in _measures(group, labels)]
 
 
-def _measures(
-    group: Sequence[tuple[reading.Tested, reading.StepRow]], labels: Sequence[str]
-) -> Iterator[Compared]:
+_Step = tuple[reading.Tested, Mapping[str, Any], Mapping[str, float]]
+
+
+def _measures(group: Sequence[_Step], labels: Sequence[str]) -> Iterator[Compared]:
     for measure in reading.MEASURES:
-        having = [(test, row) for test, row in group if measure.id in row.values]
+        having = [one for one in group if measure.id in one[2]]
         if len(having) < 2 or (measure.id in reading.OF_THROTTLING and len(having) < len(group)):
             continue
-        values = [measure.compared(row.values[measure.id]) for _, row in having]
+        values = [measure.compared(known[measure.id]) for *_, known in having]
         if measure.id == "depth_pct" and not any(values):
             continue  # nothing falls
-        ran = [test for test, _ in having]
+        ran = [test for test, *_ in having]
         seen = Observations(
             values,
             [one.model or UNKNOWN_MODEL for one in ran],
@@ -91,7 +96,7 @@ def _measures(
         yield compared(having[0][1], measure, seen)
 
 
-def compared(row: reading.StepRow, measure: reading.DriveMeasure, seen: Observations) -> Compared:
+def compared(row: Mapping[str, Any], measure: reading.DriveMeasure, seen: Observations) -> Compared:
     """Return a measure fitted, with each model's places apart if a place slows some alone."""
     if len(set(seen.models)) > 1 and seen.interplay < _INTERPLAY_BY_CHANCE:
         seen = seen.by_model()
@@ -101,13 +106,13 @@ def compared(row: reading.StepRow, measure: reading.DriveMeasure, seen: Observat
 def told(one: Compared) -> rack.RackMeasure:
     """Return the figures of a measure, and the sentence."""
     fit, measure, seen = one.fit, one.measure, one.seen
-    parts = _parts(fit)
+    parts = _parts(fit, seen.places)
     whole = sum(parts.values())
     shares = {name: 100 * part / whole for name, part in parts.items()} if whole > 0 else {}
     places = [_differences(one, label, shares.get(f"place {label}")) for label in seen.places]
     found = rack.RackMeasure(
-        step=one.row.step,
-        workload=one.row.workload,
+        step=one.row["step"],
+        workload=one.row["workload"],
         measure=measure.id,
         name=one.name,
         unit=measure.unit,
@@ -174,14 +179,14 @@ def _why_unknown(one: Compared, label: str) -> str:
     return f"{label} and model cannot be told apart: each {label} had drives of its own model"
 
 
-def _parts(fit: EffectsFit) -> dict[str, float]:
+def _parts(fit: EffectsFit, labels: Iterable[str]) -> dict[str, float]:
     """The variance due to each label, to the drives and to runs, where all of it can be told."""
     if fit.drive_sd is None:
         return {}
     parts = {"drive": fit.drive_sd.mid**2}
     if fit.run_sd is not None:
         parts["run"] = fit.run_sd.mid**2
-    for label in fit.labels:
+    for label in labels:
         found = fit.places(label)
         if found is None:
             return {}
@@ -194,13 +199,12 @@ def _parts(fit: EffectsFit) -> dict[str, float]:
 
 def _drives(one: Compared) -> list[rack.DriveEffect]:
     seen, fit, measure = one.seen, one.fit, one.measure
-    values = np.asarray(seen.values)
     model_of = dict(zip(seen.drives, seen.models, strict=True))
-    means = {name: _mean(values, seen.drives, name) for name in model_of}
-    of_model = {
-        model: float(np.mean([means[name] for name in model_of if model_of[name] == model]))
-        for model in model_of.values()
-    }
+    means = _by_drive(seen, seen.values)
+    of_models: dict[str, list[float]] = {}
+    for name, model in model_of.items():
+        of_models.setdefault(model, []).append(means[name])
+    of_model = {model: float(np.mean(of)) for model, of in of_models.items()}
     own = fit.drives()
     if own is not None:
         # of one whose runs vary, a mean tells less than the others' noise says
@@ -224,10 +228,10 @@ def deviation(one: Compared, drive: str) -> Range | None:
     return None if shift is None else shift.ranges("drives")[0]
 
 
-def _mean(
-    values: "np.ndarray[tuple[int], np.dtype[np.float64]]", of: Sequence[str], name: str
-) -> float:
-    return float(values[[one == name for one in of]].mean())
+def _by_drive(seen: Observations, values: ArrayLike) -> dict[str, float]:
+    names, of = np.unique(seen.drives, return_inverse=True)
+    means = np.bincount(of, np.asarray(values)) / np.bincount(of)
+    return dict(zip(names.tolist(), means.tolist(), strict=True))
 
 
 def _of_places(one: Compared) -> dict[str, float] | None:
@@ -240,7 +244,7 @@ def _of_places(one: Compared) -> dict[str, float] | None:
             return None
         effects = dict(zip(one.fit.levels(label), found, strict=True))
         total += [effects[place].mid for place in column]
-    return {name: _mean(total, seen.drives, name) for name in dict.fromkeys(seen.drives)}
+    return _by_drive(seen, total)
 
 
 UNIT_WORDS = {"%": "%", "pp": "percentage points", "K": "K"}
@@ -248,7 +252,7 @@ UNIT_WORDS = {"%": "%", "pp": "percentage points", "K": "K"}
 
 def _sentence(one: Compared, found: rack.RackMeasure) -> str:
     unit = UNIT_WORDS[found.unit]
-    step = plain(one.row.step)
+    step = plain(one.row["step"])
     least = one.measure.shown(one.measure.smallest)
     widest = [
         (wide, place) for place in found.places if (wide := place.widest) and wide.high >= least
@@ -267,8 +271,7 @@ def _sentence(one: Compared, found: rack.RackMeasure) -> str:
     if found.run_sd is not None:
         parts.append(f"repeated runs differ by {number_text(found.run_sd.mid, 2)} {unit}")
     if one.aside:
-        parts.append(f"unlike the others and left out: {listed(one.aside)}")
-    parts += dict.fromkeys(place.why_unknown for place in found.places if place.why_unknown)
+        parts.append(f"unlike the others and left out: {listed(one.aside, _MOST_NAMED)}")
     said = subject + "; ".join(parts or ["too few drives and runs to compare"])
     return f"{capital(said)}."
 
@@ -287,3 +290,36 @@ def _worst(of: rack.PlaceDifferences, worse: Literal["low", "high"], *, is_by_mo
 def _many(label: str) -> str:
     words = plain(label)
     return words if words.endswith("s") or " and " in words else f"{words}s"
+
+
+def warmest(found: Sequence[Compared], measures: Sequence[rack.RackMeasure]) -> list[str]:
+    """Return of each label's warmest place how much hotter drives are there, beyond chance."""
+    hotter: dict[tuple[str, str, str], dict[str, list[str]]] = {}
+    for one, told_of in zip(found, measures, strict=True):
+        for of in told_of.places if one.measure.id == "max_temp_c" else []:
+            most = max(of.places, key=lambda place: place.effect.mid, default=None)
+            if most is None or most.effect.low <= 0:
+                continue
+            model, between, place = most.place.rpartition(" in ")
+            if not one.seen.is_by_model:
+                model, between, place = "", "", most.place
+            alike = [place for place in of.places if place.place.startswith(f"{model}{between}")]
+            # the others are as much below the mean of all as this one is above it, together
+            others = len(alike) / (len(alike) - 1)
+            whose = f" of {model}" if model else ""
+            amounts = hotter.setdefault((whose, of.label, place), {})
+            amounts[told_of.step] = [range_text(most.effect.times(others), "K hotter")]
+    return [
+        f"Drives{whose} in {plain(label)} {place} are the warmest: "
+        f"{than_others(steps, f'in other {_many(label)}')}."
+        for (whose, label, place), steps in hotter.items()
+    ]
+
+
+def than_others(amounts: Mapping[str, Sequence[str]], others: str) -> str:
+    """Return by how much something differs in each step, and from what, which is said once."""
+    if len(amounts) == 1:
+        ((step, of),) = amounts.items()
+        return f"{listed(of)} than {others} in {plain(step)}"
+    said = ", ".join(f"{listed(of)} in {plain(step)}" for step, of in amounts.items())
+    return f"{said} than {others}"

@@ -21,7 +21,7 @@ import numpy as np
 from scipy import special
 
 from heatsoak import ranges, words
-from heatsoak.facts.effects import EffectsFit
+from heatsoak.facts.effects import EffectsFit, Observations
 from heatsoak.rack.results import compared
 from heatsoak.report.rack import RackOutlier
 
@@ -62,28 +62,25 @@ def _without_varying(one: compared.Compared, looked_at: int) -> compared.Compare
     """Set aside the drives whose own runs differ more than those of others."""
     if one.measure.id not in SPEEDS:
         return one
-    seen, names = one.seen, np.asarray(one.seen.drives)
+    seen = one.seen
     left, free = seen.by_model().unexplained(by_drive=True)
-    drives = list(dict.fromkeys(seen.drives))
+    names, of = np.unique(seen.drives, return_inverse=True)
     # a rate is not known better than that
-    power = {
-        name: float((left + free * seen.resolution**2)[names == name].sum()) for name in drives
-    }
-    df = {name: float(free[names == name].sum()) for name in drives}
+    power, df = np.bincount(of, left + free * seen.resolution**2), np.bincount(of, free)
+    rest = np.ones(len(names), dtype=bool)
     varies: dict[str, compared.RunSpread] = {}
-    for tried in range(len(drives) // _ONE_IN):
-        rest = [name for name in drives if name not in varies]
-        able = [name for name in rest if df[name] >= _MIN_RUN_DF]
-        if len(rest) < MIN_DRIVES or not able:
+    for tried in range(len(names) // _ONE_IN):
+        able = rest & (df >= _MIN_RUN_DF)
+        if rest.sum() < MIN_DRIVES or not able.any():
             break
-        most = max(able, key=lambda name: power[name] / df[name])
-        rest.remove(most)
-        of_others = sum(power[name] for name in rest), sum(df[name] for name in rest)
-        if of_others[1] < _MIN_RUN_DF:
+        most = int(np.argmax(np.where(able, power / np.maximum(df, _MIN_RUN_DF), -1.0)))
+        rest[most] = False
+        others_df = float(df[rest].sum())
+        if others_df < _MIN_RUN_DF:
             break
-        sd, others = (math.sqrt(p / n) for p, n in ((power[most], df[most]), of_others))
-        chance = float(special.fdtrc(df[most], of_others[1], (sd / others) ** 2))
-        probability = min(1.0, chance * len(able) * looked_at * 2 ** (tried + 1))
+        sd, others = math.sqrt(power[most] / df[most]), math.sqrt(power[rest].sum() / others_df)
+        chance = float(special.fdtrc(df[most], others_df, (sd / others) ** 2))
+        probability = min(1.0, chance * int(able.sum()) * looked_at * 2 ** (tried + 1))
         is_far = sd >= max(one.measure.smallest, _MIN_TIMES_APART * others)
         if probability >= 1 - ranges.USUAL_LEVEL or not is_far:
             break
@@ -92,7 +89,7 @@ def _without_varying(one: compared.Compared, looked_at: int) -> compared.Compare
             for share in ranges.tails(ranges.USUAL_LEVEL)
         )
         own = ranges.Range.around(sd, (low, high), "runs")
-        varies[most] = compared.RunSpread(own, others, probability)
+        varies[str(names[most])] = compared.RunSpread(own, others, probability)
     return replace(one, fit=EffectsFit(seen.without(varies)), varies=varies) if varies else one
 
 
@@ -107,26 +104,27 @@ def _without_unlike(one: compared.Compared, looked_at: int) -> compared.Compared
     model_of = dict(zip(seen.drives, seen.models, strict=True))
     count = Counter(model_of.values())
     may_go = {model: (n - 1) // 2 for model, n in count.items() if n >= MIN_DRIVES}
-    tried: list[tuple[str, float]] = []
+    tried: dict[str, float] = {}
+    runs_of: list[Observations] = []
     most, unlike = fit.drive_df // _ONE_IN, 0
     while fit.knows_drives and len(tried) < min(most, unlike + _MOST_HIDDEN):
-        gone = [drive for drive, _ in tried]
-        left = [drive for drive in model_of if drive not in gone and may_go.get(model_of[drive])]
+        left = {one for one in model_of if one not in tried and may_go.get(model_of[one])}
         drive = fit.most_unlike(left)
         if drive is None:
             break
-        others = EffectsFit(seen.without([*gone, drive]))
-        shifts = [others.shift(seen.only(one)) for one in (*gone, drive)]
+        others = EffectsFit(seen.without({*tried, drive}))
+        runs_of.append(seen.only(drive))
+        shifts = [others.shift(own) for own in runs_of]
         may_go[model_of[drive]] -= 1
         shift = shifts[-1]
         if shift is None or None in shifts:
             break  # too few would be left to tell its places
         looks = len(left) * looked_at * 2 ** (len(tried) + 1)
-        tried.append((drive, min(1.0, float(shift.chance()[0]) * looks)))
-        if tried[-1][1] < 1 - ranges.USUAL_LEVEL:
+        tried[drive] = min(1.0, float(shift.chance()[0]) * looks)
+        if tried[drive] < 1 - ranges.USUAL_LEVEL:
             unlike = len(tried)
         fit = others
-    named = dict(tried[:unlike])
+    named = dict(list(tried.items())[:unlike])
     if not named:
         return one
     aside = replace(one, fit=EffectsFit(one.seen.without([*named, *one.varies])), unlike=named)
@@ -156,57 +154,44 @@ def _is_off_in_its_place(one: compared.Compared, drive: str, off: float) -> bool
 
 def outliers(found: Sequence[compared.Compared], where: dict[str, str]) -> list[RackOutlier]:
     """Return the drives that were set aside, with what they deviate by; likeliest first."""
-    named = [_unlike(one, drive, where) for one in found for drive in one.unlike]
-    named += [_varying(one, drive, where) for one in found for drive in one.varies]
+    named = [_outlier(one, drive, where) for one in found for drive in one.aside]
     return sorted(named, key=lambda one: one.probability)
 
 
-def _unlike(one: compared.Compared, drive: str, where: dict[str, str]) -> RackOutlier:
-    own = compared.deviation(one, drive)
+def _outlier(one: compared.Compared, drive: str, where: dict[str, str]) -> RackOutlier:
+    spread, measure = one.varies.get(drive), one.measure
+    own = compared.deviation(one, drive) if spread is None else spread.own
     assert own is not None  # it was set aside because the others can tell
-    is_worse = (own.mid < 0) == (one.measure.worse == "low")
-    found = _named(one, drive, where, own, one.unlike[drive], is_worse=is_worse)
-    return found.model_copy(update={"sentence": sentence([amount(found)], found.step)})
-
-
-def _varying(one: compared.Compared, drive: str, where: dict[str, str]) -> RackOutlier:
-    spread, measure = one.varies[drive], one.measure
-    found = _named(one, drive, where, spread.own, spread.probability, is_worse=True)
-    unit = compared.UNIT_WORDS[measure.unit]
-    own = words.number_text(found.deviation.mid, 2)
-    others = words.number_text(measure.shown(spread.others), 2)
-    text = (
-        f"its {measure.name} in {words.plain(found.step)} varies by {own} {unit} from run to run "
-        f"({words.interval_text(found.deviation)}), that of other drives by {others} {unit}"
-    )
-    return found.model_copy(update={"sentence": text, "varies": True})
-
-
-def _named(
-    one: compared.Compared,
-    drive: str,
-    where: dict[str, str],
-    own: ranges.Range,
-    probability: float,
-    *,
-    is_worse: bool,
-) -> RackOutlier:
-    return RackOutlier(
+    found = RackOutlier(
         drive=drive,
         model=one.seen.models[list(one.seen.drives).index(drive)],
         where=where.get(drive, ""),
-        step=one.row.step,
-        measure=one.measure.id,
-        unit=one.measure.unit,
-        deviation=own.mapped(one.measure.shown),
-        probability=probability,
-        is_worse=is_worse,
+        step=one.row["step"],
+        measure=measure.id,
+        unit=measure.unit,
+        deviation=own.mapped(measure.shown),
+        probability=one.unlike[drive] if spread is None else spread.probability,
+        is_worse=spread is not None or (own.mid < 0) == (measure.worse == "low"),
+        varies=spread is not None,
         sentence="",
+    )
+    return found.model_copy(
+        update={"sentence": sentence([found]) if spread is None else _varies(one, found, spread)}
     )
 
 
-def amount(one: RackOutlier) -> str:
-    """Return how far a drive deviates: ``14 % slower (9 to 19)``."""
+def _varies(one: compared.Compared, found: RackOutlier, spread: compared.RunSpread) -> str:
+    others = words.number_text(one.measure.shown(spread.others), 2)
+    unit = compared.UNIT_WORDS[found.unit]
+    return (
+        f"its {one.measure.name} in {words.plain(found.step)} varies by "
+        f"{words.number_text(found.deviation.mid, 2)} {unit} from run to run "
+        f"({words.interval_text(found.deviation)}), that of other drives by {others} {unit}"
+    )
+
+
+def _amount(one: RackOutlier) -> str:
+    """How far a drive deviates: ``14 % slower (9 to 19)``."""
     word = _WORDS[one.measure][0 if one.is_worse else 1]
     size = one.deviation.size
     return (
@@ -215,6 +200,9 @@ def amount(one: RackOutlier) -> str:
     )
 
 
-def sentence(amounts: Sequence[str], step: str) -> str:
-    """Return how far a drive deviates, and from what."""
-    return f"{words.listed(amounts)} than others of its model in {words.plain(step)}"
+def sentence(unlike: Sequence[RackOutlier]) -> str:
+    """Return how far a drive deviates, in each step, and from what."""
+    steps: dict[str, list[str]] = {}
+    for one in unlike:
+        steps.setdefault(one.step, []).append(_amount(one))
+    return compared.than_others(steps, "others of its model")

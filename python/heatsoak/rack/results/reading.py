@@ -24,10 +24,19 @@ from heatsoak.importer import divided
 from heatsoak.protocol import REPETITIONS, Label, kind_of_condition, label_text
 from heatsoak.rack import state
 from heatsoak.recording import Recording, without_copies
+from heatsoak.report.rack import RackTestResult
 from heatsoak.words import listed, plain
 
 HOST = "host"
 _FINISHED = "finished"
+#: States of tests that `heatsoak rack run` knows besides the plain ones.
+_STATES = {
+    "absent": "was not started",
+    "starting": "was not started yet",
+    "ready": "waits to begin",
+    "running": "is still running",
+    "cut": "was cut short",
+}
 #: As wide as a line is drawn.
 _LINE_POINTS = 48
 
@@ -79,79 +88,36 @@ MEASURES = (
 OF_THROTTLING = ("throttled_mb_s", "onset_s")
 
 
-@dataclass(frozen=True)
-class StepRow:
-    """A judged step of a recording.
-
-    Attributes:
-        alike: the same for the same step after the same steps.
-        values: by the id of the measure.
-    """
-
-    step: str
-    workload: str
-    alike: str
-    verdict: str
-    values: Mapping[str, float]
-
-
-def rows_of(summaries: Sequence[dict[str, Any]]) -> list[StepRow]:
-    """Return the steps that can be compared; of rounds, taken until they are steady, the last."""
-    last: dict[tuple[str, str], dict[str, Any]] = {}
-    for summary in summaries:
-        if summary.get("step") is not None and summary["is_comparable"]:
-            last[summary["step"], summary["alike"]] = summary
-    return [_row(one) for one in last.values()]
-
-
-def _row(summary: Mapping[str, Any]) -> StepRow:
-    mean, level, depth = (summary[name] for name in ("mean_mb_s", "level", "depth_pct"))
-    found = {
-        "mean_mb_s": mean,
-        "mean_iops": summary.get("iops") if mean is None else None,
-        "depth_pct": 0.0 if depth is None and summary["verdict"] == "steady" else depth,
-        "max_temp_c": summary["max_temp_c"],
+def measured(row: Mapping[str, Any]) -> dict[str, float]:
+    """Return the measures that a row of `facts.table` has."""
+    values = dict(row)
+    if row["mean_mb_s"] is None:
+        values["mean_iops"] = row["iops"]
+    if row["depth_pct"] is None and row["verdict"] == "steady":
+        values["depth_pct"] = 0.0
+    if row["throttled_mb_s"] is None:
+        values["onset_s"] = None
+    known = {one: value for one in MEASURES if (value := values.get(one.id)) is not None}
+    return {
+        one.id: float(value)
+        for one, value in known.items()
+        if math.isfinite(value) and (value > 0 or not one.is_ratio)
     }
-    if summary["cause"] == "thermal" and None not in (mean, level, depth):
-        found |= {"throttled_mb_s": level * (1 - depth / 100), "onset_s": summary["onset_s"]}
-    return StepRow(
-        step=summary["step"],
-        workload=summary["workload"],
-        alike=summary["alike"],
-        verdict=summary["verdict"],
-        values={name: float(one) for name, one in found.items() if _is_usable(name, one)},
-    )
 
 
-def _is_usable(measure: str, value: float | None) -> bool:
-    needs_logarithm = any(one.is_ratio for one in MEASURES if one.id == measure)
-    return value is not None and math.isfinite(value) and (value > 0 or not needs_logarithm)
-
-
-@dataclass(frozen=True)
-class Tested:
+class Tested(RackTestResult):
     """One run on one drive, or one that came to nothing.
 
     Attributes:
-        drive: how it is named: its serial, else what else is known.
-        labels: what may be a place: its host and how it was cooled; and all that the user gave.
         findings: None without a readable recording.
-        state: ``finished``, or what else became of it, and `why`.
+        rows: of its steps that can be compared, as `facts.table` has them; of rounds, taken until
+            they are steady, the last.
         line: throughput over the first step, in MB/s at equal distances.
     """
 
-    host: str | None
-    drive: str
-    serial: str | None
-    labels: Mapping[str, str]
-    state: str
-    why: str | None
-    model: str | None = None
-    firmware: str | None = None
-    recording: str | None = None
     protocol: str | None = None
     findings: RecordingFindings | None = None
-    rows: Sequence[StepRow] = ()
+    rows: Sequence[Mapping[str, Any]] = ()
     line: Sequence[float] = ()
 
     @property
@@ -180,35 +146,47 @@ def read_results(
     `on_damaged` gets the error of each recording that cannot be read. Raises UsageError if there is
     no test at all, or a `rack.json` is damaged.
     """
-    listed = {directory: _listed(directory) for directory in directories}
-    found = [
-        (directory, name, path)
-        for directory in directories
-        for name, path in recordings_below(directory)
-        if not any(part.startswith(".") for part in Path(name).parts)  # not collected as a whole
-    ]
-    runs: list[Recording] = []
-    rack = Results(run=next((one.run for one in listed.values() if one), None))
-    known: set[tuple[Path, str]] = set()
-    for number, (directory, name, path) in enumerate(found):
-        progress(number / len(found), f"judging {name}")
-        told = _told_of(name, listed[directory])
+    racks = {directory: _listed(directory) for directory in directories}
+    rack = Results(run=next((one.run for one in racks.values() if one), None))
+    asked = {
+        (directory, Path(test.directory)): test
+        for directory, told_by in racks.items()
+        for test in (told_by.tests if told_by else [])
+        if test.directory is not None
+    }
+    opened: list[Recording] = []
+    told: dict[Path, tuple[str, state.Row | None]] = {}
+
+    def leave_out(path: Path, error: UsageError) -> None:
+        on_damaged(error)
+        name, test = told[path]
+        host, on, labels = (test.host, test.on, test.labels) if test else (None, name, {})
+        rack.tests.append(_without(host, on, labels, "damaged", str(error)))
+
+    for directory in directories:
+        for name, path in recordings_below(directory):
+            if any(part.startswith(".") for part in Path(name).parts):
+                continue  # not collected as a whole
+            above = [(directory, one) for one in (Path(name), *Path(name).parents[:-1])]
+            told[path] = name, next((asked[one] for one in above if one in asked), None)
+            try:
+                opened.append(Recording.open(path))
+            except UsageError as error:
+                leave_out(path, error)
+    runs, copies = without_copies(opened)
+    for text in copies:
+        output.announce(text)
+    for number, recording in enumerate(runs):
+        name, test = told[recording.path]
+        progress(number / len(runs), f"judging {name}")
         try:
-            recording = Recording.open(path)
-            runs, copies = without_copies([*runs, recording])
-            if not copies:
-                rack.tests.append(_tested(recording, told))
-            for text in copies:
-                output.announce(text)
+            rack.tests.append(_tested(recording, test))
         except UsageError as error:
-            on_damaged(error)
-            host, on, labels = (told.host, told.on, told.labels) if told else (None, name, {})
-            rack.tests.append(_without(host, on, labels, "damaged", str(error)))
-        if told is not None:
-            known.add((directory, told.directory or ""))
-    for directory, rack_file in listed.items():
-        for test in rack_file.tests if rack_file else []:
-            if test.directory is None or (directory, test.directory) not in known:
+            leave_out(recording.path, error)
+    seen = {id(test) for _, test in told.values()}
+    for told_by in filter(None, racks.values()):
+        for test in told_by.tests:
+            if id(test) not in seen:
                 rack.tests.append(_without(test.host, test.on, test.labels, test.state, test.why))
     if not rack.tests:
         raise UsageError(
@@ -221,15 +199,6 @@ def _listed(directory: Path) -> state.Rack | None:
     if directory.is_file():
         raise UsageError(f"{directory}: is not a directory of recordings")
     return state.load_rack(directory) if (directory / state.NAME).exists() else None
-
-
-def _told_of(name: str, rack: state.Rack | None) -> state.Row | None:
-    """What the rack's file says of a recording: its directory is the test's, or below it."""
-    for test in rack.tests if rack else []:
-        place = Path(test.directory).as_posix() if test.directory is not None else None
-        if place is not None and (name == place or name.startswith(f"{place}/")):
-            return test
-    return None
 
 
 def _without(
@@ -245,10 +214,22 @@ def _without(
         host=labels.get(HOST),
         drive=serial or ", ".join(filter(None, (output.printable(on), labels.get(HOST)))),
         serial=serial,
+        model=None,
+        firmware=None,
         labels=labels,
+        recording=None,
         state=became,
-        why=output.printable(why) if why else None,
+        why=_unfinished(became, why),
+        values={},
     )
+
+
+def _unfinished(became: str, why: str | None) -> list[str]:
+    """What is wrong with a test that came to this."""
+    if became == _FINISHED:
+        return []
+    what = _STATES.get(became, became)
+    return [f"{what}: {output.printable(why)}" if why else what]
 
 
 def _tested(recording: Recording, test: state.Row | None) -> Tested:
@@ -260,18 +241,18 @@ def _tested(recording: Recording, test: state.Row | None) -> Tested:
     summaries = summaries_of(opened, judged)
     first = summaries[0]
     labels = _labels(meta.conditions, test.host if test else None)
-    serial = next(
-        (output.printable(one) for one in (first["serial"], labels.get("serial")) if one), None
-    )
-    host = labels.get(HOST)
+    serial = next(filter(None, (first["serial"], labels.get("serial"))), None)
     became, why = str(meta.status), meta.reason
     if meta.status == "running":
         became, why = "interrupted", "the recording was cut short, or is still running"
     if test is not None and test.state != _FINISHED:
         became, why = test.state, test.why or why
-    rows = rows_of(summaries)
+    rows = {(row["step"], row["alike"]): row for row in summaries if row.get("is_comparable")}
+    values: dict[str, dict[str, float]] = {}
+    for row in rows.values():
+        values.setdefault(row["step"], {}).update(measured(row))
     return Tested(
-        host=host,
+        host=labels.get(HOST),
         drive=serial or _nameless(first["drive"], labels),
         serial=serial,
         model=first["model"],
@@ -279,11 +260,12 @@ def _tested(recording: Recording, test: state.Row | None) -> Tested:
         labels=labels,
         recording=recording.path_text,
         state=became,
-        why=output.printable(why) if why else None,
+        why=_unfinished(became, why),
+        values=values,
         protocol=output.printable(meta.protocol.name),
         findings=judged,
-        rows=rows,
-        line=_line(opened, rows[0].step) if rows else (),
+        rows=list(rows.values()),
+        line=_line(opened, next(iter(values))) if values else (),
     )
 
 
@@ -337,11 +319,8 @@ def place_labels(tests: Sequence[Tested], wanted: Sequence[str] = ()) -> list[st
         return list(dict.fromkeys(wanted))
     varying = [one for one in known if is_place(one) and len({_of(t, one) for t in tests}) > 1]
     # a simulated place is known by what it stands for
-    return sorted([one for one in varying if one != ENCLOSURE] or varying, key=_host_first)
-
-
-def _host_first(label: str) -> tuple[bool, str]:
-    return label != "host", label
+    known = [one for one in varying if one != ENCLOSURE] or varying
+    return sorted(known, key=lambda label: (label != HOST, label))
 
 
 def _of(test: Tested, label: str) -> str:
@@ -350,28 +329,22 @@ def _of(test: Tested, label: str) -> str:
 
 def columns_of(tests: Sequence[Tested], labels: Sequence[str]) -> dict[str, list[str]]:
     """Return the place of each test by label; labels that always change together are one."""
-    found: dict[str, list[str]] = {}
+    alike: dict[tuple[int, ...], list[str]] = {}
     for label in labels:
-        column = [_of(one, label) for one in tests]
-        same = next((name for name, other in found.items() if _is_same(column, other)), None)
-        if same is None:
-            found[label] = column
-        else:
-            both = [", ".join(pair) for pair in zip(found[same], column, strict=True)]
-            found = {(f"{k} and {label}" if k == same else k): v for k, v in found.items()}
-            found[f"{same} and {label}"] = both
-    return {name: column for name, column in found.items() if len(set(column)) > 1}
-
-
-def _is_same(a: Sequence[str], b: Sequence[str]) -> bool:
-    return len(set(a)) == len(set(b)) == len(set(zip(a, b, strict=True)))
+        order: dict[str, int] = {}
+        numbers = tuple(order.setdefault(_of(one, label), len(order)) for one in tests)
+        if len(order) > 1:
+            alike.setdefault(numbers, []).append(label)
+    return {
+        " and ".join(names): [", ".join(_of(one, name) for name in names) for one in tests]
+        for names in alike.values()
+    }
 
 
 def where(tests: Sequence[Tested], labels: Sequence[str]) -> str:
     """Return where a drive ran: ``host b2, slot 3``, or ``4 places``."""
-    places = {_in_words(one.labels, labels) for one in tests}
+    places = {
+        ", ".join(f"{plain(one)} {test.labels[one]}" for one in labels if one in test.labels)
+        for test in tests
+    }
     return places.pop() if len(places) == 1 else f"{len(places)} places"
-
-
-def _in_words(of: Mapping[str, str], labels: Sequence[str]) -> str:
-    return ", ".join(f"{plain(label)} {of[label]}" for label in labels if label in of)

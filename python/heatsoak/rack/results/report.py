@@ -10,7 +10,6 @@ from heatsoak.rack.results import compared, reading
 from heatsoak.rack.results.outliers import (
     MIN_DRIVES,
     SPEEDS,
-    amount,
     outliers,
     sentence,
     set_aside,
@@ -21,7 +20,6 @@ from heatsoak.report.rack import (
     RackMeasure,
     RackOutlier,
     RackReport,
-    RackTestResult,
 )
 
 #: What is not to happen: as for ``analyze``, and drives that are worse than others of their model.
@@ -36,16 +34,8 @@ _DO: tuple[tuple[DriveVerdict, str, str], ...] = (
     ("open", "is open", "are open"),
 )
 
-#: States of tests that `heatsoak rack run` knows besides the plain ones.
-_STATES = {
-    "absent": "was not started",
-    "starting": "was not started yet",
-    "ready": "waits to begin",
-    "running": "is still running",
-    "cut": "was cut short",
-}
-#: Drives that do not pass, in the first sentence.
-_MOST_NAMED = 3
+#: Drives that do not pass, in the first sentence: with why not, and by their names alone.
+_MOST_EXPLAINED, _MOST_NAMED = 3, 8
 
 
 def report(
@@ -68,80 +58,57 @@ def report(
     found = set_aside(compared.compare(tests, labels))
     unlike = outliers(found, place_of)
     measures = [compared.told(one) for one in found]
-    broken = [_broken(test, forbidden, fail_below_mb_s) for test in tests]
-    drives = [
-        _drive(drive, of_drive[drive], place_of[drive], tests, broken, unlike, measures)
-        for drive in sorted(of_drive, key=lambda one: compared.natural(f"{place_of[one]} {one}"))
-    ]
+    limit = None if forbidden == "outlier" else forbidden
+    broken = {
+        id(test): why_failed(test.findings, limit, fail_below_mb_s) if test.findings else []
+        for test in tests
+    }
+    explained = _explained(measures)
+    drives = []
+    for drive in sorted(of_drive, key=lambda one: compared.natural(f"{place_of[one]} {one}")):
+        limits = [why for test in of_drive[drive] for why in broken[id(test)]]
+        worse = [one for one in unlike if one.is_worse and one.drive == drive]
+        drives.append(_drive(of_drive[drive], place_of[drive], limits, worse, explained.get(drive)))
     drives.sort(key=lambda one: _ORDER.index(one.verdict))
     asked = forbidden is not None or fail_below_mb_s is not None
     all_finished = all(test.is_finished for test in tests)
-    worse = forbidden in ("outlier", "any") and any(one.is_worse for one in unlike)
+    has_worse = forbidden in ("outlier", "any") and any(one.is_worse for one in unlike)
+    told = [one for one in measures if one.drive_sd or any(place.widest for place in one.places)]
     return RackReport(
         sentence=_sentence(drives, tests, labels),
-        told=[one.sentence for one in measures if one.measure in SPEEDS or _is_warmer(one)],
+        told=[
+            *(one.sentence for one in told if one.measure in SPEEDS),
+            *compared.warmest(found, measures),
+        ],
         run=rack.run,
         protocols=list(dict.fromkeys(one.protocol for one in tests if one.protocol)),
         place_labels=labels,
         passed=sum(one.passes for one in drives),
-        limits_hold=not asked or (all_finished and not any(broken) and not worse),
+        limits_hold=not asked or (all_finished and not any(broken.values()) and not has_worse),
         drives=drives,
         outliers=unlike,
         measures=measures,
-        tests=[_test(one, why) for one, why in zip(tests, broken, strict=True)],
-        not_compared=_not_compared(found, tests),
+        tests=[test.model_copy(update={"why": [*test.why, *broken[id(test)]]}) for test in tests],
+        not_compared=_not_compared(found, measures, tests),
     )
 
 
-def _is_warmer(one: RackMeasure) -> bool:
-    """Whether some place is warmer than others, beyond chance."""
-    effects = [place.effect for of in one.places for place in of.places]
-    return one.measure == "max_temp_c" and any(effect.low > 0 for effect in effects)
-
-
-def _broken(
-    test: reading.Tested, forbidden: Forbidden | None, fail_below_mb_s: float | None
-) -> list[str]:
-    """The limits that a test does not keep."""
-    if test.findings is None:
-        return []
-    word = None if forbidden == "outlier" else forbidden
-    return why_failed(test.findings, word, fail_below_mb_s)
-
-
-def _unfinished(test: reading.Tested) -> list[str]:
-    if test.is_finished:
-        return []
-    what = _STATES.get(test.state, test.state)
-    return [f"{what}: {test.why}" if test.why else what]
-
-
 def _drive(
-    drive: str,
     of: Sequence[reading.Tested],
     place: str,
-    tests: Sequence[reading.Tested],
-    broken: Sequence[list[str]],
-    unlike: Sequence[RackOutlier],
-    measures: Sequence[RackMeasure],
+    limits: Sequence[str],
+    worse: Sequence[RackOutlier],
+    explained: str | None,
 ) -> RackDrive:
-    limits = [
-        why
-        for test, reasons in zip(tests, broken, strict=True)
-        if test.drive == drive
-        for why in reasons
-    ]
-    unfinished = [why for test in of for why in _unfinished(test)]
-    worse = [one for one in unlike if one.drive == drive and one.is_worse]
     falls = _throttling(of, worse)
     # how deep a fall is has been said with the fall
     rest = [one for one in worse if not (falls and one.measure == "depth_pct")]
-    why = [*unfinished, *limits, *falls, *_worse(rest)]
+    why = [*(why for test in of for why in test.why), *limits, *falls, *_worse(rest)]
     verdict: DriveVerdict = "fails" if why else "passes"
     if not why:
         verdict, why = _by_heat(of)
     return RackDrive(
-        drive=drive,
+        drive=of[0].drive,
         serial=next((one.serial for one in of if one.serial), None),
         model=next((one.model for one in of if one.model), None),
         firmware=next((one.firmware for one in of if one.firmware), None),
@@ -150,7 +117,7 @@ def _drive(
         verdict=verdict,
         passes=verdict == "passes",
         why=list(dict.fromkeys(why)),
-        explained=_explained(drive, measures) if why else None,
+        explained=explained if why else None,
     )
 
 
@@ -167,17 +134,18 @@ def _by_heat(of: Sequence[reading.Tested]) -> tuple[DriveVerdict, list[str]]:
     return "passes", []
 
 
-def _explained(drive: str, measures: Sequence[RackMeasure]) -> str | None:
-    """What its place and what the drive itself did to its speed, in the first step with both."""
+def _explained(measures: Sequence[RackMeasure]) -> dict[str, str]:
+    """What its place and each drive itself did to its speed, in the first step with both."""
+    found: dict[str, str] = {}
     for one in measures:
-        for found in one.drives if one.measure in SPEEDS else []:
-            if found.drive == drive and found.of_place is not None and found.own is not None:
-                own = words.range_text(found.own, "%", signed=True)
-                return (
-                    f"mean speed in {words.plain(one.step)}: {words.signed_text(found.of_place)} % "
-                    f"by its place, {own} by the drive itself"
+        for drive in one.drives if one.measure in SPEEDS else []:
+            if drive.of_place is not None and drive.own is not None and drive.drive not in found:
+                own = words.range_text(drive.own, "%", signed=True)
+                found[drive.drive] = (
+                    f"mean speed in {words.plain(one.step)}: "
+                    f"{words.signed_text(drive.of_place)} % by its place, {own} by the drive itself"
                 )
-    return None
+    return found
 
 
 def _throttling(of: Sequence[reading.Tested], worse: Sequence[RackOutlier]) -> list[str]:
@@ -196,31 +164,7 @@ def _worse(worse: Sequence[RackOutlier]) -> list[str]:
     order = [measure.id for measure in reading.MEASURES]
     ordered = sorted(worse, key=lambda one: order.index(one.measure))
     off = [one for one in ordered if not one.varies]
-    return [
-        *(
-            sentence([amount(one) for one in off if one.step == step], step)
-            for step in dict.fromkeys(one.step for one in off)
-        ),
-        *(one.sentence for one in ordered if one.varies),
-    ]
-
-
-def _test(test: reading.Tested, broken: Sequence[str]) -> RackTestResult:
-    values: dict[str, dict[str, float]] = {}
-    for row in test.rows:
-        values.setdefault(row.step, {}).update(row.values)
-    return RackTestResult(
-        host=test.host,
-        drive=test.drive,
-        serial=test.serial,
-        model=test.model,
-        firmware=test.firmware,
-        labels=dict(test.labels),
-        recording=test.recording,
-        state=test.state,
-        why=[*_unfinished(test), *broken],
-        values=values,
-    )
+    return [*([sentence(off)] if off else []), *(one.sentence for one in ordered if one.varies)]
 
 
 def _sentence(
@@ -237,44 +181,41 @@ def _sentence(
         begin = {"throttles": "The drive throttles", "open": "The drive may throttle"}.get(
             drives[0].verdict, "The drive does not pass"
         )
-        return f"{begin}: {named(drives[0])}: {drives[0].why[0]}."
-    said = [f"{named(one)}: {one.why[0]}" for one in failed[:_MOST_NAMED]]
-    if (more := len(failed) - _MOST_NAMED) > 0:
+        return f"{begin}: {_named(drives[0])}: {drives[0].why[0]}."
+    said = [f"{_named(one)}: {one.why[0]}" for one in failed[:_MOST_EXPLAINED]]
+    if (more := len(failed) - _MOST_EXPLAINED) > 0:
         said.append(f"and {more} more")
     for verdict, one_does, several_do in _DO:
         if group := groups[verdict]:
-            which = _which({one.drive for one in group}, drives, tests, labels)
+            which = _in_common({one.drive for one in group}, tests, labels)
+            if verdict == "open" or not which:
+                which = f"{which}: {words.listed([_named(one) for one in group], _MOST_NAMED)}"
             said.append(f"{len(group)} {one_does if len(group) == 1 else several_do}{which}")
     return "; ".join([begin, *said]) + "."
 
 
-def _which(
-    those: set[str],
-    drives: Sequence[RackDrive],
-    tests: Sequence[reading.Tested],
-    labels: Sequence[str],
-) -> str:
-    """What drives have in common that not all have; else their names."""
-    own = [test for test in tests if test.drive in those]
+def _in_common(those: set[str], tests: Sequence[reading.Tested], labels: Sequence[str]) -> str:
+    """What drives have in common that not all have."""
     common = []
-    for label in ("", *labels):
-        of = {test.labels.get(label) if label else test.model for test in own}
-        every = {test.labels.get(label) if label else test.model for test in tests}
-        if len(those) > 1 and len(of) == 1 < len(every) and None not in of:
-            (value,) = of
-            common.append(f"in {words.plain(label)} {value}" if label else str(value))
-    if common:
-        return f" ({', '.join(common)})"
-    names = [named(one) for one in drives if one.drive in those]
-    return f": {words.listed(names, _MOST_NAMED)}"
+    for label in ("", *labels) if len(those) > 1 else ():
+        every = {
+            (one.drive in those, one.labels.get(label) if label else one.model) for one in tests
+        }
+        of = {value for is_own, value in every if is_own}
+        if len(of) == 1 < len({value for _, value in every}) and None not in of:
+            common.append(f"in {words.plain(label)} {of.pop()}" if label else str(of.pop()))
+    return f" ({', '.join(common)})" if common else ""
 
 
-def named(drive: RackDrive) -> str:
-    """Return a drive's name, and where it is."""
+def _named(drive: RackDrive) -> str:
     return f"{drive.drive} ({drive.where})" if drive.where else drive.drive
 
 
-def _not_compared(found: Sequence[compared.Compared], tests: Sequence[reading.Tested]) -> list[str]:
+def _not_compared(
+    found: Sequence[compared.Compared],
+    measures: Sequence[RackMeasure],
+    tests: Sequence[reading.Tested],
+) -> list[str]:
     if not found:
         return ["no two runs share a step, so there is nothing to compare"]
     said = []
@@ -289,8 +230,13 @@ def _not_compared(found: Sequence[compared.Compared], tests: Sequence[reading.Te
     if len(few) < len(counts) and first.fit.drive_sd is None:
         said.append(
             "no drive is called unlike the others: what is due to the drive cannot be told from "
-            "its place (run drives in several places, or name fewer labels with --by-place)"
+            "its place"
         )
+    steps: dict[str, list[str]] = {}
+    for one in measures:
+        for why in filter(None, (place.why_unknown for place in one.places)):
+            steps.setdefault(why, []).append(words.plain(one.step))
+    said += [f"{why} ({words.listed(list(dict.fromkeys(of)))})" for why, of in steps.items()]
     firmwares: dict[str, set[str]] = {}
     for test in tests:
         if test.firmware:

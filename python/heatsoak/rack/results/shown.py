@@ -13,29 +13,25 @@ from heatsoak.exporter.table import write_spreadsheet
 from heatsoak.rack.results import reading
 from heatsoak.rack.results.compared import natural
 from heatsoak.ranges import Range
-from heatsoak.report import files
-from heatsoak.report.files import OF_RACKS, kind_of
-from heatsoak.report.outcomes import add_child, printable_lines
+from heatsoak.report import files, outcomes
 from heatsoak.report.page import contract
-from heatsoak.report.page.html import Bundle, render
 from heatsoak.report.page.packing import Packer
 from heatsoak.report.rack import RackMeasure, RackReport, RackTestResult
 
-
-def check(path: Path, *, force: bool) -> None:
-    """Raise, before any work, UsageError if the results cannot be written there, and ToolError if
-    a page is asked for but its program was not built."""
-    files.check(path, force=force, of=OF_RACKS)
+#: A screen names so many drives.
+_MOST_ROWS = 8
 
 
 def write(found: RackReport, rack: reading.Results, path: Path, *, replace: bool) -> int:
     """Write the results, and return how many bytes; raises ToolError if that fails."""
-    kind = kind_of(path)
+    kind = files.kind_of(path, files.OF_RACKS)
     with writing.output(path, replace=replace) as file:
         if kind == "page":
-            file.write(render(rack_page(found, rack), Bundle.load()).encode())
+            files.write_page(rack_page(found, rack), file)
         elif kind == "csv":
             _write_table(found, file)
+        elif kind == "markdown":
+            file.write(_markdown(found).encode())
         else:
             _write_junit(found, file)
         return writing.size_of(file)
@@ -64,10 +60,21 @@ def _rows(found: RackReport) -> Iterator[dict[str, Any]]:
         row = test.model_dump(include=names)
         row |= {f"condition.{key}": value for key, value in test.labels.items()}
         row |= {"passes": drive.passes, "why": "; ".join(drive.why) or None}
-        if not test.values:
-            yield row
-        for step, values in test.values.items():
+        for step, values in test.values.items() or [(None, {})]:
             yield row | {"step": step} | values
+
+
+_HEADERS = ("Drive", "Model", "Where", "Passes?", "Why not")
+
+
+def _markdown(found: RackReport) -> str:
+    """What is said in a terminal, and a row for each drive."""
+    rows = [
+        (one.drive, one.model or "", one.where, _PASSES[one.verdict][0], "; ".join(one.told))
+        for one in found.drives
+    ]
+    table = words.markdown_table([_HEADERS, *rows])
+    return "\n\n".join([found.sentence, *found.told, table, *found.not_compared, ""])
 
 
 #: What JUnit calls why a drive does not pass.
@@ -77,27 +84,20 @@ _WHY_NOT = {"fails": "does-not-pass", "throttles": "throttles", "open": "unknown
 def _write_junit(found: RackReport, file: IO[bytes]) -> None:
     """A case for each drive: a failure if a limit does not hold or it is worse than others of its
     model, an error if a test of it came to nothing."""
-    root = ElementTree.Element("testsuites", name="heatsoak rack")
-    protocols = printable_lines(", ".join(found.protocols))
-    suite = ElementTree.SubElement(root, "testsuite", name=protocols)
+    suite = ElementTree.Element(
+        "testsuite", name=outcomes.printable_lines(", ".join(found.protocols))
+    )
     unfinished = {one.drive for one in found.tests if one.state != "finished"}
-    counts = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
     for drive in found.drives:
         names = {"classname": drive.where or "rack", "name": drive.drive}
-        shown = {key: printable_lines(name) for key, name in names.items()}
+        shown = {key: outcomes.printable_lines(name) for key, name in names.items()}
         case = ElementTree.SubElement(suite, "testcase", shown)
-        counts["tests"] += 1
         if not drive.passes:
             is_error = drive.drive in unfinished
             tag = "error" if is_error else "skipped" if drive.verdict == "open" else "failure"
             kind = "unfinished" if is_error else _WHY_NOT[drive.verdict]
-            add_child(case, tag, kind, drive.why[0], "\n".join(drive.why))
-            counts["skipped" if tag == "skipped" else f"{tag}s"] += 1
-    for key, value in counts.items():
-        suite.set(key, str(value))
-        root.set(key, str(value))
-    ElementTree.indent(root)
-    ElementTree.ElementTree(root).write(file, "utf-8", xml_declaration=True)
+            outcomes.add_child(case, tag, kind, drive.why[0], "\n".join(drive.why))
+    outcomes.write_suites("heatsoak rack", [suite], file)
 
 
 #: Digits of a mean.
@@ -134,10 +134,13 @@ def _section(found: RackReport, rack: reading.Results) -> contract.RackSection:
     in_places = [(_place(one, [row_key]), _place(one, column_keys)) for one in found.tests]
     rows = sorted({row for row, _ in in_places}, key=natural)
     columns = sorted({column for _, column in in_places}, key=natural)
-    drives = [one.drive for one in found.drives]
+    at = [
+        {name: number for number, name in enumerate(names)}
+        for names in (rows, columns, [one.drive for one in found.drives])
+    ]
     tiles: dict[tuple[int, int, int], list[RackTestResult]] = {}
     for test, (row, column) in zip(found.tests, in_places, strict=True):
-        tile = rows.index(row), columns.index(column), drives.index(test.drive)
+        tile = at[0][row], at[1][column], at[2][test.drive]
         tiles.setdefault(tile, []).append(test)
     unlike = {one.drive for one in found.outliers}
     lines = {one.drive: list(one.line) for one in reversed(rack.tests)}
@@ -213,21 +216,27 @@ _PASSES = {
 }
 
 
-def print_rack(found: RackReport, console: output.Console) -> None:
-    """Print the answer, what differs between places and drives, and a row for each drive."""
+def print_rack(found: RackReport, console: output.Console, *, written: Path | None = None) -> None:
+    """Print the answer, what differs between places and drives, and rows of the first drives.
+
+    A table that was `written` is not printed.
+    """
     console.print(output.Text(found.sentence, style="bold"), soft_wrap=True)
     for sentence in found.told:
         console.print(output.Text(sentence), soft_wrap=True)
-    console.print()
-    table = output.table_of("Drive", "Model", "Where", "Passes?", "Why not")
-    table.columns[-1].ratio = 1
-    for one in found.drives:
-        named = map(output.Text, (one.drive, one.model or "", one.where))
-        table.add_row(*named, output.Text(*_PASSES[one.verdict]), output.lines(one.told))
-    console.print(table)
-    better = [one for one in found.outliers if not one.is_worse]
-    for outlier in better:
-        said = f"unlike the others, but not worse: {outlier.drive}: {outlier.sentence}"
+    if written is None:
+        console.print()
+        table = output.table_of(*_HEADERS)
+        table.columns[-1].ratio = 1
+        for one in found.drives[:_MOST_ROWS]:
+            named = map(output.Text, (one.drive, one.model or "", one.where))
+            table.add_row(*named, output.Text(*_PASSES[one.verdict]), output.lines(one.told))
+        console.print(table)
+        if (more := len(found.drives) - _MOST_ROWS) > 0:
+            console.print(output.Text(f"and {more} more: -o FILE.csv has all"))
+    better = [f"{one.drive}: {one.sentence}" for one in found.outliers if not one.is_worse]
+    if better:
+        said = f"unlike the others, but not worse: {words.listed(better, _MOST_ROWS)}"
         console.print(output.Text(said), soft_wrap=True)
     for sentence in found.not_compared:
         console.print(output.Text(sentence, style="dim"), soft_wrap=True)
