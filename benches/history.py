@@ -36,10 +36,7 @@ KINDS = {
 }
 #: Of those that changed, what that is due to.
 SUDDEN = {"sudden": "sudden", "late": "sudden", "two steps": "sudden", "undone": None}
-CHANGED = {
-    **SUDDEN,
-    **{"ageing": "gradual", "firmware": "firmware", "firmware and place": "together"},
-}
+CHANGED = {"ageing": "gradual", "firmware": "firmware", "firmware and place": "together"} | SUDDEN
 
 
 def summaries(recordings: int, drives: int, seed: int = 0) -> pl.DataFrame:

@@ -18,7 +18,7 @@ from heatsoak.analysis import RecordingFindings
 from heatsoak.facts.effects import EffectsFit, Observations
 from heatsoak.rack.results.compared import Compared, compared
 from heatsoak.rack.results.outliers import set_aside
-from heatsoak.rack.results.reading import MEASURES, Results, Tested
+from heatsoak.rack.results.reading import MEASURES, Results, Tested, measured
 from heatsoak.rack.results.report import report
 from heatsoak.ranges import Range
 
@@ -151,24 +151,19 @@ def made_rack(tests: int, runs: int) -> Results:
         drive, (host, slot) = number // runs, divmod(number // runs, 12)
         slot = (slot + number % runs) % 12
         own = np.random.default_rng(drive).normal(0, DRIVE_SD) + np.log1p(-SLOWER * (drive == 5))
-        values = {
-            step: {
-                "mean_mb_s": float(np.exp(8 + slot / 100 + own + rng.normal(0, RUN_SD))),
-                "max_temp_c": float(round(50 + host % 9 + slot / 4 + rng.normal(0, 1))),
-            }
+        rows = [
+            {"step": step, "alike": step, "workload": ""}
+            | {"mean_mb_s": float(np.exp(8 + slot / 100 + own + rng.normal(0, RUN_SD)))}
+            | {"temp_max_c": float(round(50 + host % 9 + slot / 4 + rng.normal(0, 1)))}
             for step in ("write", "read")
-        }
-        row = dict.fromkeys(("iops", "depth_pct", "throttled_mb_s", "onset_s"))
+        ]
         rack.tests.append(
             Tested(
                 **{"host": f"b{host}", "labels": {"host": f"b{host}", "slot": str(slot)}},
                 **dict.fromkeys(("drive", "serial"), f"S{drive}"),
                 **{"model": f"M{drive % MODELS}", "firmware": None, "recording": str(number)},
-                **{"state": "finished", "why": [], "values": values, "findings": found},
-                rows=[
-                    {"step": step, "alike": step, "workload": "", "verdict": "steady"} | row | of
-                    for step, of in values.items()
-                ],
+                **{"state": "finished", "why": [], "findings": found, "rows": rows},
+                values={row["step"]: measured(row) for row in rows},
             )
         )
     return rack

@@ -7,7 +7,7 @@ the length, or are five however long it is. Seconds are the processor's.
 import time
 from collections.abc import Callable, Iterable
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import ruptures
@@ -106,25 +106,24 @@ def against_kernel_cpd(make: Callable[[int], Array], counts: tuple[int, ...]) ->
     for count in counts:
         values = make(count)
         penalty = penalty_of(values)
-        ours_s, ends = timed(decafs, values, 0.0, penalty)
-        theirs_s, their_ends = timed(kernel_cpd, values, penalty, repeats=3)
-        costs = [total(values, found, penalty, squared_error) for found in (ends, their_ends)]
-        print(
-            f"{count:7d}  {ours_s:9.5f}  {theirs_s:12.3f}  {theirs_s / ours_s:6.1f}   {same(costs)}"
-        )
+        theirs = timed(kernel_cpd, values, penalty, repeats=3)
+        compared(values, penalty, squared_error, timed(decafs, values, 0.0, penalty), theirs)
 
 
 def against_skchange() -> None:
     print("samples    PELT, s   skchange, s   times   same optimum")
     for count in COUNTS[:2]:
-        values = series(count)
-        penalty = 5 * np.log(count)
-        ours_s, ends = timed(pelt_mean_var, values, penalty, MIN_LENGTH, repeats=3)
-        theirs_s, their_ends = timed(skchange_pelt, values, penalty, repeats=3)
-        costs = [total(values, found, penalty, gaussian) for found in (ends, their_ends)]
-        print(
-            f"{count:7d}  {ours_s:9.5f}  {theirs_s:12.3f}  {theirs_s / ours_s:6.1f}   {same(costs)}"
-        )
+        values, penalty = series(count), 5 * np.log(count)
+        ours = timed(pelt_mean_var, values, penalty, MIN_LENGTH, repeats=3)
+        compared(values, penalty, gaussian, ours, timed(skchange_pelt, values, penalty, repeats=3))
+
+
+def compared(values: Array, penalty: float, cost: Any, ours: Any, theirs: Any) -> None:
+    """Print how long each took, and whether what was found costs the same."""
+    (ours_s, ends), (theirs_s, their_ends) = ours, theirs
+    costs = [total(values, found, penalty, cost) for found in (ends, their_ends)]
+    times = f"{ours_s:9.5f}  {theirs_s:12.3f}  {theirs_s / ours_s:6.1f}"
+    print(f"{len(values):7d}  {times}   {same(costs)}")
 
 
 def against_numpy() -> None:

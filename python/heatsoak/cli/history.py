@@ -144,9 +144,8 @@ def _said(drive: str, step: str, change: "HistoryChange") -> str:
     effect = change.effect
     did = _change(effect, "%") or "cannot be told from other changes"
     what = f"{change.kind} {change.before or 'not told'} to {change.after or 'not told'}"
-    if change.kind == "together":
-        what = f"{change.before} to {change.after}, together"
     if change.kind == "sudden":
-        what = f"a sudden change between {change.before} and {change.after}"
-        what += f", undone by {change.until}" if change.until else ""
+        undone = f", undone by {change.until}" if change.until else ""
+        what = f"a sudden change between {change.before} and {change.after}{undone}"
+    what = what.removeprefix("together ")
     return f"{change.date}: {drive}, {what}; '{step}': {did}"

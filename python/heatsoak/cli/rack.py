@@ -272,12 +272,7 @@ def report_command(
     with common.progress_bar(stays=False) as progress:
         rack = read_results(directories, progress, opened.leave_out)
     keys = [key.strip() for key in (by_place or "").split(",") if key.strip()]
-    found = report(
-        rack,
-        by_place=keys,
-        forbidden=fail_on,
-        fail_below_mb_s=fail_below,
-    )
+    found = report(rack, by_place=keys, forbidden=fail_on, fail_below_mb_s=fail_below)
     written = None if output is None else write(found, rack, output, replace=force)
     common.show(found, output_format, partial(print_rack, written=output))
     if written is not None and output_format == "text":

@@ -8,8 +8,8 @@ import polars as pl
 from heatsoak.analysis.course import end_of
 from heatsoak.analysis.likeness import differences
 from heatsoak.analysis.names import DRIVE, ENCLOSURE
-from heatsoak.comparison.measures import Measure
 from heatsoak.comparison.runs import FILE, MODEL, PROTOCOL, GroupedRun, drive_label
+from heatsoak.facts.table import Measure
 from heatsoak.protocol import Label, Protocol, ScoreRule, kind_of_condition
 from heatsoak.words import share_text, temp_text
 

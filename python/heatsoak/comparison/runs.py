@@ -8,8 +8,8 @@ from typing import Any
 from heatsoak.analysis.findings import RecordingFindings, StepFindings
 from heatsoak.analysis.names import DRIVE
 from heatsoak.analysis.view import RecordingView, StepView
-from heatsoak.comparison.measures import Measure, measure, score_measures
 from heatsoak.errors import UsageError, suggestion
+from heatsoak.facts.table import Measure, measures_of, score_measures
 from heatsoak.identity import numbered
 from heatsoak.protocol import REPETITIONS, Label
 from heatsoak.recording import Recording, without_copies
@@ -79,7 +79,7 @@ class GroupedRun:
     @cached_property
     def measures(self) -> dict[str, dict[str, Measure]]:
         """The measures of each step, by step and metric name."""
-        return measure(self.views, self.judged)
+        return {name: measures_of(view, self.judged[name]) for name, view in self.views.items()}
 
 
 def drive_label(drive: dict[str, Any], *, with_serial: bool = True) -> str:

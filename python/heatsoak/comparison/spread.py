@@ -14,9 +14,9 @@ import numpy as np
 
 from heatsoak.analysis.definitions import Metric
 from heatsoak.analysis.series import Array
-from heatsoak.comparison.measures import Measure
 from heatsoak.comparison.model import IntervalOf
 from heatsoak.facts import effects
+from heatsoak.facts.table import Measure
 from heatsoak.protocol import Label
 from heatsoak.ranges import Range
 

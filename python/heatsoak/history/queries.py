@@ -147,7 +147,7 @@ def _with_keys(steps: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     told = told.with_columns(number=pl.Series(numbered(drives), dtype=pl.Int64))
     steps = steps.join(told, on=_IDENTITY, how="left", nulls_equal=True, maintain_order="left")
     return steps.with_columns(
-        rate=pl.coalesce("mean_mb_s", "iops"),
+        rate=pl.coalesce("mean_mb_s", "mean_iops"),
         unit=pl.when(pl.col("mean_mb_s").is_null()).then(pl.lit("IOPS")).otherwise(pl.lit("MB/s")),
         day=(date / _DAY_S).floor(),
         setting=pl.struct("place", "host").hash(),
@@ -183,8 +183,8 @@ def _about(compared: pl.DataFrame) -> list[dict[str, Any]]:
         *(known(name).last() for name in ("model", "size_bytes", "firmware")),
         *(known(name).first() for name in ("protocol", "step", "workload", "unit")),
         runs=pl.len(),
-        max_temp_c=pl.col("max_temp_c").max(),
-        thermal_runs=(pl.col("verdict") == "thermal").sum(),
+        max_temp_c=pl.col("temp_max_c").max(),
+        thermal_runs=(pl.col("heat") == "yes").sum(),
         used_pct=known("used_pct").last(),
         **{
             name: known(name).last() - known(name).first()

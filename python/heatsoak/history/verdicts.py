@@ -11,6 +11,7 @@ import numpy as np
 
 from heatsoak import words
 from heatsoak.analysis.definitions import MIN_DROP, ONSET_LOSS
+from heatsoak.facts import effects
 from heatsoak.history import findings, queries, trend
 from heatsoak.ranges import Range
 
@@ -189,12 +190,10 @@ def _date(day: float) -> datetime.date:
 
 
 def judge_together(fitted: Sequence[FittedSeries]) -> None:
-    """Decide which changes are beyond chance: Benjamini and Hochberg's procedure, 1995."""
-    known = sorted((one.own.p, number) for number, one in enumerate(fitted) if one.own is not None)
-    shares = [p * len(known) / rank for rank, (p, _) in enumerate(known, 1)]
-    passed = max((rank for rank, share in enumerate(shares, 1) if share <= _FALSE_SHARE), default=0)
-    for _, number in known[:passed]:
-        fitted[number].is_known = True
+    """Decide which changes are beyond chance, of all that are looked at."""
+    chances = effects.adjusted([None if one.own is None else one.own.p for one in fitted])
+    for one, p in zip(fitted, chances, strict=True):
+        one.is_known = p is not None and p <= _FALSE_SHARE
 
 
 def drive_text(series: findings.Series) -> str:

@@ -90,12 +90,10 @@ OF_THROTTLING = ("throttled_mb_s", "onset_s")
 
 def measured(row: Mapping[str, Any]) -> dict[str, float]:
     """Return the measures that a row of `facts.table` has."""
-    values = dict(row)
-    if row["mean_mb_s"] is None:
-        values["mean_iops"] = row["iops"]
-    if row["depth_pct"] is None and row["verdict"] == "steady":
-        values["depth_pct"] = 0.0
-    if row["throttled_mb_s"] is None:
+    values = {**row, "max_temp_c": row.get("temp_max_c")}
+    if values.get("mean_mb_s") is not None:
+        values["mean_iops"] = None
+    if values.get("throttled_mb_s") is None:
         values["onset_s"] = None
     known = {one: value for one in MEASURES if (value := values.get(one.id)) is not None}
     return {

@@ -12,7 +12,7 @@ from heatsoak import analysis
 from heatsoak.analysis.definitions import METRICS
 from heatsoak.analysis.names import Names
 from heatsoak.comparison import spread
-from heatsoak.comparison.measures import Measure
+from heatsoak.facts.table import Measure
 from heatsoak.protocol import Observation, Protocol, WorkloadStep
 from heatsoak.report.page import contract
 from heatsoak.report.page.lines import Means, steps_of
