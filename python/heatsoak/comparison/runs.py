@@ -9,7 +9,7 @@ from heatsoak.analysis.findings import RecordingFindings, StepFindings
 from heatsoak.analysis.names import DRIVE
 from heatsoak.analysis.view import RecordingView, StepView
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.facts.table import Measure, measures_of, score_measures
+from heatsoak.facts import table
 from heatsoak.identity import numbered
 from heatsoak.protocol import REPETITIONS, Label
 from heatsoak.recording import Recording, without_copies
@@ -68,18 +68,20 @@ class GroupedRun:
         return {name: view for name, view in named.items() if name in self.judged}
 
     @cached_property
-    def scores(self) -> dict[str, dict[str, Measure]]:
+    def scores(self) -> dict[str, dict[str, table.Measure]]:
         """The measures of each score that has a value, by score and metric name."""
         return {
-            score.name: score_measures(score)
+            score.name: table.score_measures(score)
             for score in self.found.scores
             if score.value is not None
         }
 
     @cached_property
-    def measures(self) -> dict[str, dict[str, Measure]]:
+    def measures(self) -> dict[str, dict[str, table.Measure]]:
         """The measures of each step, by step and metric name."""
-        return {name: measures_of(view, self.judged[name]) for name, view in self.views.items()}
+        return {
+            name: table.measures_of(view, self.judged[name]) for name, view in self.views.items()
+        }
 
 
 def drive_label(drive: dict[str, Any], *, with_serial: bool = True) -> str:
