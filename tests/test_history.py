@@ -520,6 +520,7 @@ def test_two_drives_under_one_serial_are_two(tmp_path: Path, key: str) -> None:
     found = history(drives_of(tmp_path, rows))
     assert {getattr(one, key) for one in found.series} == set(told[key])
     assert found.left_out.wrongly_dated == 0
+    assert ("S1 is the serial of N7 and X9" in found.sentence) == (key == "model")
     assert {one.verdict for one in found.series} <= {"same", "cannot-tell"}
     assert not [change for one in found.series for change in one.changes]
 

@@ -287,9 +287,9 @@ def _slower(low_pct: float) -> str:
 def answer_of(series: Sequence[findings.Series]) -> tuple[Literal["yes", "no", "cannot-tell"], str]:
     """Return the answer of all: the worst drive's sentence, and how many more there are."""
     slower = [one for one in series if one.verdict == "slower"]
-    drives = len({one.drive for one in series})
+    drives = len({drive_text(one) for one in series})
     if slower:
-        more = len({one.drive for one in slower}) - 1
+        more = len({drive_text(one) for one in slower}) - 1
         others = f"; {more} more of {drives} drives {'are' if more > 1 else 'is'} slower too"
         return "yes", f"{slower[0].text}{others if more else ''}"
     if not series:
@@ -309,6 +309,19 @@ def answer_of(series: Sequence[findings.Series]) -> tuple[Literal["yes", "no", "
         return "cannot-tell", f"Cannot tell whether {what} is slower than it was: {which} {why}"
     is_ = f"{drive_text(series[0])} is not" if drives == 1 else f"None of {drives} drives is"
     return "no", f"{is_} {excluded} than it was, in {len(series)} workloads"
+
+
+def _shared(series: Sequence[findings.Series]) -> str:
+    """What serials several models have, which are told apart."""
+    models: dict[str, set[str]] = {}
+    for one in series:
+        if one.serial is not None and one.model is not None:
+            models.setdefault(one.serial, set()).add(one.model)
+    return "".join(
+        f"; {words.said(serial)} is the serial of {words.listed(sorted(map(words.said, of)))}"
+        for serial, of in models.items()
+        if len(of) > 1
+    )
 
 
 _ORDER: tuple[findings.TrendVerdict, ...] = ("slower", "cannot-tell", "same", "faster", "too-few")
@@ -335,7 +348,7 @@ def history(
     slower, sentence = answer_of(series)
     return findings.History(
         slower=slower,
-        sentence=sentence,
+        sentence=sentence + _shared(series),
         recordings=chosen.recordings,
         index=str(index),
         series=series,

@@ -95,7 +95,7 @@ class RackOutlier(BaseModel):
         varies: whether it is unlike in how far its own runs are apart.
         deviation: from what the others suggest, in the unit of the measure; where it `varies`, the
             standard deviation of its runs.
-        probability: that any drive of such a rack deviates as much by chance (Holm).
+        probability: that any drive of such a rack deviates as much by chance (Bonferroni).
         sentence: how far, in words.
     """
 
