@@ -419,13 +419,15 @@ def test_another_condition_that_always_differs_too_is_refused_but_an_enclosure_g
 
 def test_drives_are_compared_by_drive_and_by_model() -> None:
     recordings = [
-        run({}, steady(1000), drive={"model": "A", "serial": "1"}, name="a", temp_c=30.0),
-        run({}, steady(1500), drive={"model": "B", "serial": "2"}, name="b", seed=1),
-    ]
-    assert row(compare(recordings, "model", "A"), "mean_mb_s", "B").delta_pct == pytest.approx(
-        50, abs=2
-    )
-    assert row(compare(recordings, "drive"), "mean_mb_s", "B 2").baseline_group == "A 1"
+        run({}, steady(level + repeat), name=f"{model}{repeat}", temp_c=30.0, seed=level + repeat,
+            drive={"model": model, "serial": serial})
+        for model, serial, level in (("A", "1", 1000), ("B", "2", 1500))
+        for repeat in range(2)
+    ]  # fmt: skip
+    for by, baseline, group in (("model", "A", "B"), ("drive", "A 1", "B 2")):
+        mean = row(compare(recordings, by), "mean_mb_s", group)
+        assert (mean.baseline_group, mean.interval_of, mean.verdict) == (baseline, "runs", "better")
+        assert mean.delta_pct == pytest.approx(50, abs=2)
 
 
 def test_the_same_step_of_two_protocols_is_compared_by_protocol() -> None:

@@ -144,9 +144,10 @@ class _Fit:
         runs_df = len(rows) - both.rank
         is_random = both.rank - alone.rank >= effects.MIN_DRIVE_DF
         # few drives tell nothing of others: each is compared with itself
-        self._design = alone if is_random else both
+        is_alone = is_random or both.rank == alone.rank
+        self._design = alone if is_alone else both
         self._groups = len(groups)
-        self._means = [len(strata)] if is_random else [len(strata), drives.shape[1]]
+        self._means = [len(strata)] if is_alone else [len(strata), drives.shape[1]]
         is_once = bool((drives.sum(axis=0) == 1).all())
         self._can_tell = runs_df > 0 or (is_random and is_once)
         counts = [[len(cells[number][group]) for number in strata] for group in groups]
