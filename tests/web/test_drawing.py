@@ -214,6 +214,7 @@ def test_curves_latencies_and_differences_around_zero_are_drawn(
     opened.until(lambda: chart.count() == 1)
     assert chart.locator("circle").count() >= 4
     assert "+5" in chart.text_content()
+    assert "whiskers" not in opened.tab.locator("#comparisons .deltas .tools").first.inner_text()
     ticks = [tick.strip() for tick in chart.locator("text[font-size='12']").all_text_contents()]
     assert "0" in ticks
     said = opened.tab.locator("#comparisons .said").all_inner_texts()

@@ -5,7 +5,7 @@ import { FONT, Sheet } from "../chart/canvas";
 import { saveButtons } from "../chart/save";
 import type { Drawn } from "../chart/stage";
 import type { Delta } from "../contract";
-import { fitted, number, signed } from "../data/format";
+import { capital, fitted, number, signed } from "../data/format";
 import { h, svg } from "../dom";
 import { colors, type Shade } from "../style/colors";
 import { causeLook } from "../style/causes";
@@ -43,11 +43,16 @@ export class Deltas implements Drawn {
       h(
         "div",
         { class: "tools" },
-        h("p", { class: "detail grow" }, `${title}, in ${unit}; whiskers: 95 % intervals.`),
+        h("p", { class: "detail grow" }, `${title}, ${this.units()}`),
         saveButtons(title, () => this.picture(), csv),
       ),
       this.holder,
     );
+  }
+
+  private units(): string {
+    const whiskers = this.given.some((one) => one.range) ? "; whiskers: 95 % intervals" : "";
+    return `in ${this.unit}${whiskers}.`;
   }
 
   draw(of: Shade, width: number | null): void {
@@ -160,7 +165,7 @@ export class Deltas implements Drawn {
     const shades = colors(shade());
     const sheet = new Sheet(1200, 2, shades.paper);
     sheet.paragraph(this.title, shades.ink, 22, 650);
-    sheet.paragraph(`In ${this.unit}; whiskers: 95 % intervals.`, shades.soft, 14);
+    sheet.paragraph(capital(this.units()), shades.soft, 14);
     sheet.y += 12;
     await sheet.drawing(this.drawing(shade(), 1200 - 2 * sheet.margin));
     sheet.y += 8;
