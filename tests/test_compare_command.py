@@ -98,6 +98,22 @@ def test_screen_page_markdown_and_csv_show_the_same_numbers(tmp_path: Path) -> N
         assert told.interval in screen
 
 
+def test_a_page_shows_what_was_asked_for_and_json_stays_the_rows(tmp_path: Path) -> None:
+    for n, (sink, model) in enumerate([("none", "A"), ("big", "A"), ("none", "B"), ("big", "B")]):
+        drive = {"model": model, "serial": model}
+        run({"heatsink": sink}, steady(1000 + 100 * n), seed=n, drive=drive).save(tmp_path / str(n))
+    words = ["compare", *"0123", "--by", "heatsink", "--format", "json", "--pool-models"]
+    pooled = heatsoak_here(*words, cwd=tmp_path).stdout
+    assert heatsoak_here(*words, "-o", "c.html", cwd=tmp_path).stdout == pooled
+    apart, whole = (
+        json.loads(text)[0]["summary"]
+        for text in (heatsoak_here(*words[:-1], cwd=tmp_path).stdout, pooled)
+    )
+    page = (tmp_path / "c.html").read_text("utf-8")
+    assert whole in page
+    assert apart not in page
+
+
 def test_three_groups_are_ranked(tmp_path: Path) -> None:
     for number, slot in enumerate(("bottom", "top", "upright")):
         run({"slot": slot}, steady(1000 + 300 * number), seed=number).save(tmp_path / slot)

@@ -430,6 +430,16 @@ def test_drives_are_compared_by_drive_and_by_model() -> None:
         assert mean.delta_pct == pytest.approx(50, abs=2)
 
 
+def test_a_model_of_which_too_few_drives_were_tried_is_not_said_to_have_one_run() -> None:
+    recordings = [
+        run({}, steady(level), name=serial, seed=level, drive={"model": model, "serial": serial})
+        for model, serial, level in (("A", "1", 1000), ("A", "2", 1010), ("B", "3", 1500))
+    ]
+    found = compare(recordings, "model", "A")
+    assert row(found, "mean_mb_s", "B").verdict == "not tested"
+    assert found.summary.text.startswith("B rather than A, on too few drives to tell chance: ")
+
+
 def test_the_same_step_of_two_protocols_is_compared_by_protocol() -> None:
     recordings = [
         run({}, steady(1000), protocol="cold", name="a"),

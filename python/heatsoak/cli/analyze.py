@@ -90,13 +90,13 @@ def compare_command(
     for line in comparison.caveats:
         announce(f"warning: runs differ: {line}")
     if output is not None:  # what is written is not printed as well
-        given = opened.recordings
-        written = files.write_comparison(given, comparison, output, anyway=anyway, force=force)
-        common.show(asdict(written), output_format, _print_written)
-    elif output_format == "json":
+        written = files.write_comparison(opened.recordings, comparison, output, force=force)
+    if output_format == "json":
         for note in comparison.notes:
             announce(note)
         print_json([row.model_dump(mode="json") for row in comparison.rows])
+    elif output is not None:
+        _print_written(asdict(written), common.console())
     else:
         print_comparison(comparison, common.console(), each=each)
     return opened.exit_code()

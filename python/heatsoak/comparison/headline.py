@@ -102,6 +102,8 @@ def one_run_each(rows: Sequence[model.ComparisonRow]) -> str:
     open_ = [row for row in rows if row.interval_of is None]
     if not open_:
         return ""
+    if any(max(row.runs, row.baseline_runs) > row.pairs for row in open_):
+        return ", on too few drives to tell chance"
     return ", one run in each condition" if any(row.pooled for row in open_) else ", one run each"
 
 

@@ -52,6 +52,7 @@ class ReportRequest:
         title: None makes one from drive and protocol.
         fail_below_mb_s: a step whose mean is lower fails, in JUnit and OCP.
         twin: is shown beside the recordings, on a page; `progress` is told how far that is.
+        comparison: what was compared already, in place of `by` and what belongs to it.
     """
 
     by: str | None = None
@@ -61,6 +62,7 @@ class ReportRequest:
     fail_below_mb_s: float | None = None
     twin: "Twin | None" = None
     progress: Progress | None = None
+    comparison: "Comparison | None" = None
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,6 @@ def write_comparison(
     comparison: "Comparison",
     path: Path,
     *,
-    anyway: bool = False,
     force: bool = True,
 ) -> Reported:
     """Write what a condition changes as a table in Markdown or CSV, or as a page or picture.
@@ -178,7 +179,7 @@ def write_comparison(
     """
     kind = kind_of(path, OF_COMPARISONS)
     if kind not in ("csv", "markdown"):
-        wanted = ReportRequest(comparison.by, str(comparison.baseline), anyway)
+        wanted = ReportRequest(comparison=comparison)
         return write_report(recordings, analysis.analyze(recordings), path, wanted, force=force)
     from heatsoak.report.comparison import write_table
 
@@ -215,10 +216,7 @@ def write_page(page: "Page", file: IO[bytes]) -> None:
 
 
 def _page(
-    recordings: Sequence[Recording],
-    findings: analysis.Findings,
-    wanted: ReportRequest,
-    kind: str,
+    recordings: Sequence[Recording], findings: analysis.Findings, wanted: ReportRequest, kind: str
 ) -> "Page":
     # imported only for pages, since it loads the statistics of intervals and comparisons
     from heatsoak.report.page.make import make_page
@@ -229,6 +227,7 @@ def _page(
         by=wanted.by,
         baseline=wanted.baseline,
         anyway=wanted.anyway,
+        compared=wanted.comparison,
         title=wanted.title,
         data_budget=None if kind == "page" else _UNLIMITED,
         twin=wanted.twin,

@@ -44,9 +44,8 @@ def comparisons(
     """
     recordings = [named.recording for named in names.recordings]
     if by is not None:
-        return [
-            _section(comparison.compare(recordings, by, baseline, anyway, findings=findings))
-        ], []
+        found = comparison.compare(recordings, by, baseline, anyway, findings=findings)
+        return [_section(found)], []
     if len(names.keys) != 1:
         return [], []
     key = names.keys[0]
@@ -109,6 +108,7 @@ def make_page(
     by: str | None = None,
     baseline: str | None = None,
     anyway: bool = False,
+    compared: comparison.Comparison | None = None,
     title: str | None = None,
     data_budget: int | None = None,
     twin: "Twin | None" = None,
@@ -116,7 +116,8 @@ def make_page(
 ) -> contract.Page:
     """Return the page of `recordings`, whose `findings` are in the same order.
 
-    `by` and `baseline` ask for a comparison, as for :func:`heatsoak.comparison.compare`;
+    `by` and `baseline` ask for a comparison, as for :func:`heatsoak.comparison.compare`, unless
+    it was `compared` already;
     `data_budget` is how many bytes of base64 the series may take; None keeps the page's file within
     `PAGE_BYTES`. A `twin` is shown beside the recordings, and `progress` told how far its maps are.
     Raises UsageError for a comparison that cannot be made, and for a twin that follows none of them
@@ -128,7 +129,9 @@ def make_page(
     steps, means = charts(names, found, series.add)
     workloads = _with_charts_open([*steps, *unloaded_charts(names, found, series.add)], found)
     curves = curve_charts(names, found)
-    compared, notes = comparisons(names, by, baseline, anyway=anyway, findings=findings)
+    sections, notes = [_section(compared)] if compared else [], list[str]()
+    if not compared:
+        sections, notes = comparisons(names, by, baseline, anyway=anyway, findings=findings)
     page_recordings = [
         page_recording(named, one, style)
         for named, one, style in zip(names.recordings, found, line_styles(names), strict=True)
@@ -140,7 +143,7 @@ def make_page(
 
         beside = twin_section(twin, names, found, series.add, progress)
     if data_budget is None:
-        parts = [*page_recordings, *compared, *bars, *curves, *workloads]
+        parts = [*page_recordings, *sections, *bars, *curves, *workloads]
         parts += [] if beside is None else [beside]
         left = PAGE_BYTES - PROGRAM_BYTES - sum(len(part.model_dump_json()) for part in parts)
         data_budget = max(MIN_DATA, min(DATA_BUDGET, left))
@@ -153,14 +156,14 @@ def make_page(
         )
     return contract.Page(
         title=title or _title(names),
-        headline=_headline(names, findings, compared),
+        headline=_headline(names, findings, sections),
         recordings=page_recordings,
         sensor=_sensor(found),
         workloads=workloads,
         matrix=matrix(names, found, steps),
         bars=bars,
         curves=curves,
-        comparisons=compared,
+        comparisons=sections,
         twin=beside,
         notes=notes,
         data=data,

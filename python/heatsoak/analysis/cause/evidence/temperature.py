@@ -254,12 +254,11 @@ def same_at_each_onset(case: Case) -> Evidence | None:
     return None
 
 
-#: A shorter drop has too few intervals to compare.
-MIN_COUPLING_S = 40.0
-#: The fall itself is left out.
-SETTLED_S = 2.0
+#: The fall itself is left out; what is left of a shorter drop tells nothing.
+SETTLED_S, MIN_LEFT_S = 2.0, 40.0
+#: Rate and temperature are compared over stretches of this length, so few to so many of them.
 STRETCH_S = 5.0
-FEWEST, MOST = 8, 40
+MIN_STRETCHES, MAX_STRETCHES = 8, 40
 #: Rates that vary by less than this share of the level before are constant.
 CONSTANT = 0.08
 #: A temperature that moves by the first would change what a governor permits; by less than the
@@ -302,14 +301,14 @@ def _stretches(case: Case) -> tuple[Array, Array, Array] | None:
     begin_s, end_s = drop.onset_s + SETTLED_S, case.own_end_s
     if drop.shape != "slide":
         begin_s = max(begin_s, case.settled_s)
-    if end_s - begin_s < MIN_COUPLING_S or len(temp.values) < FEWEST:
+    if end_s - begin_s < MIN_LEFT_S or len(temp.values) < MIN_STRETCHES:
         return None
-    count = int(np.clip((end_s - begin_s) / STRETCH_S, FEWEST, MOST))
+    count = int(np.clip((end_s - begin_s) / STRETCH_S, MIN_STRETCHES, MAX_STRETCHES))
     edges = np.linspace(begin_s, end_s, count + 1)
     rates = np.array([series.mean(a, b) for a, b in pairwise(edges)])
     middle_s = (edges[1:] + edges[:-1]) / 2
     measured = np.isfinite(rates)
-    if np.count_nonzero(measured) < FEWEST - 2:
+    if np.count_nonzero(measured) < MIN_STRETCHES - 2:
         return None
     t_s = middle_s[measured]
     return t_s, rates[measured] / drop.before, temp.along(t_s)
