@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from heatsoak.ranges import USUAL_LEVEL, Range
 
+#: A screen, and a sentence, names so many drives or groups at most.
+MOST_NAMED = 8
 #: Longer values are shortened in labels and sentences.
 _MAX_LETTERS = 60
 #: Characters that change the direction of the text after them, by kind.

@@ -21,7 +21,7 @@ from heatsoak.history.findings import LeftOut
 from heatsoak.history.index import read_index
 from heatsoak.identity import DriveIdentity, numbered
 from heatsoak.output import utf8_text
-from heatsoak.words import listed
+from heatsoak.words import MOST_NAMED, listed
 
 #: Of texts: numbers of 64 bits, never equal by chance, and much faster to group by.
 Hashes = NDArray[np.uint64]
@@ -217,12 +217,8 @@ def _nothing(
     return UsageError(f"--since {since}: no recording is as new")
 
 
-#: Names in an error.
-_MOST_NAMED = 8
-
-
 def _some(names: Sequence[str]) -> str:
-    return f"{'is' if len(names) == 1 else 'are'} {listed(names, _MOST_NAMED)}"
+    return f"{'is' if len(names) == 1 else 'are'} {listed(names, MOST_NAMED)}"
 
 
 def _out_of_order(written: pl.DataFrame) -> list[str]:

@@ -29,8 +29,6 @@ _NARROW_REST = 44
 _ANY_WIDTH = 10_000
 #: Prose is not wider than this.
 _MAX_LINE = 100
-#: A screen shows no more groups.
-_MOST_GROUPS = 8
 #: Rates of a step, and those that a chart has besides the mean where it has room.
 _RATES = ("mean", "end", "before", "low")
 _DRAWN = ("before", "low", "end", "consistency_mean")
@@ -344,7 +342,7 @@ def _fewer(comparison: Comparison) -> Comparison:
     for row in comparison.rows:
         if row.metric.startswith(("mean_", "score_")):
             by[row.group] = max(by[row.group], abs(row.delta_pct or 0.0))
-    kept = [comparison.baseline, *sorted(by, key=lambda group: -by[group])[:_MOST_GROUPS]]
+    kept = [comparison.baseline, *sorted(by, key=lambda group: -by[group])[: words.MOST_NAMED]]
     lists = ("rows", "headlines", "ranking")
     fewer = {
         name: [one for one in getattr(comparison, name) if one.group in kept] for name in lists
@@ -444,9 +442,9 @@ def _print_notes(
     groups = len(comparison.groups)
     bases = dict.fromkeys(row.interval_of for row in rows if row.interval_of or row.verdict == _ONE)
     notes = [_INTERVAL_NOTES[basis] for basis in bases]
-    if groups > _MOST_GROUPS + 1:
+    if groups > words.MOST_NAMED + 1:
         notes.append(
-            f"the {_MOST_GROUPS} of {groups - 1} that differ most are shown: -o FILE.csv has all"
+            f"{words.MOST_NAMED} of {groups - 1} are shown that differ most: -o FILE.csv has all"
         )
     if any(row.pooled for row in rows):
         notes.append("'higher in': in how many sets of other conditions; --each lists them")
@@ -469,4 +467,4 @@ def _print_notes(
 
 
 def _listed(names: Iterable[Label]) -> str:
-    return words.listed([words.said(name) for name in names], _MOST_GROUPS)
+    return words.listed([words.said(name) for name in names], words.MOST_NAMED)

@@ -8,14 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from heatsoak import words
 from heatsoak.facts.effects import EffectsFit, Observations
 from heatsoak.rack.results import reading
 from heatsoak.ranges import Range
 from heatsoak.report import rack
-from heatsoak.words import capital, interval_text, listed, number_text, plain, range_text
 
-#: A sentence names so many drives.
-_MOST_NAMED = 8
 UNKNOWN_MODEL = "unknown model"
 #: Places are those of each model if they would differ so much between models by this chance.
 _INTERPLAY_BY_CHANCE = 0.001
@@ -61,7 +59,7 @@ class Compared:
     @property
     def name(self) -> str:
         """The step and the measure: ``sequential write: mean speed``."""
-        return f"{plain(self.row['step'])}: {self.measure.name}"
+        return f"{words.plain(self.row['step'])}: {self.measure.name}"
 
 
 def compare(tests: Sequence[reading.Tested], labels: Sequence[str]) -> list[Compared]:
@@ -252,28 +250,29 @@ UNIT_WORDS = {"%": "%", "pp": "percentage points", "K": "K"}
 
 def _sentence(one: Compared, found: rack.RackMeasure) -> str:
     unit = UNIT_WORDS[found.unit]
-    step = plain(one.row["step"])
+    step = words.plain(one.row["step"])
     least = one.measure.shown(one.measure.smallest)
     widest = [
         (wide, place) for place in found.places if (wide := place.widest) and wide.high >= least
     ]
+    is_by_model = one.seen.is_by_model
     by_place = [
-        f"by up to {number_text(wide.mid, 2)} {unit} between {_many(place.label)} "
-        f"({interval_text(wide)}{_worst(place, found.worse, is_by_model=one.seen.is_by_model)})"
+        f"by up to {words.number_text(wide.mid, 2)} {unit} between {_many(place.label)} "
+        f"({words.interval_text(wide)}{_worst(place, found.worse, is_by_model=is_by_model)})"
         for wide, place in sorted(widest, key=lambda pair: -pair[0].mid)
     ]
-    parts = [f"{one.measure.name} in {step} differs {listed(by_place)}"] if by_place else []
+    parts = [f"{one.measure.name} in {step} differs {words.listed(by_place)}"] if by_place else []
     subject = "" if by_place else f"{one.measure.name} in {step}: "
     if found.drive_sd is not None:
-        amount = range_text(found.drive_sd, unit)
+        amount = words.range_text(found.drive_sd, unit)
         noise = "" if found.run_sd else ", the noise of single runs included"
         parts.append(f"drives of one model differ by {amount}, one standard deviation{noise}")
     if found.run_sd is not None:
-        parts.append(f"repeated runs differ by {number_text(found.run_sd.mid, 2)} {unit}")
+        parts.append(f"repeated runs differ by {words.number_text(found.run_sd.mid, 2)} {unit}")
     if one.aside:
-        parts.append(f"unlike the others and left out: {listed(one.aside, _MOST_NAMED)}")
+        parts.append(f"unlike the others and left out: {words.listed(one.aside, words.MOST_NAMED)}")
     said = subject + "; ".join(parts or ["too few drives and runs to compare"])
-    return f"{capital(said)}."
+    return f"{words.capital(said)}."
 
 
 def _worst(of: rack.PlaceDifferences, worse: Literal["low", "high"], *, is_by_model: bool) -> str:
@@ -284,12 +283,12 @@ def _worst(of: rack.PlaceDifferences, worse: Literal["low", "high"], *, is_by_mo
         return ""
     model, by_model, place = last.place.rpartition(" in ")
     for_model = f"for {model} " if is_by_model and by_model else ""
-    return f"; {worse}est {for_model}in {plain(of.label)} {place}"
+    return f"; {worse}est {for_model}in {words.plain(of.label)} {place}"
 
 
 def _many(label: str) -> str:
-    words = plain(label)
-    return words if words.endswith("s") or " and " in words else f"{words}s"
+    name = words.plain(label)
+    return name if name.endswith("s") or " and " in name else f"{name}s"
 
 
 def warmest(found: Sequence[Compared], measures: Sequence[rack.RackMeasure]) -> list[str]:
@@ -308,9 +307,9 @@ def warmest(found: Sequence[Compared], measures: Sequence[rack.RackMeasure]) -> 
             others = len(alike) / (len(alike) - 1)
             whose = f" of {model}" if model else ""
             amounts = hotter.setdefault((whose, of.label, place), {})
-            amounts[told_of.step] = [range_text(most.effect.times(others), "K hotter")]
+            amounts[told_of.step] = [words.range_text(most.effect.times(others), "K hotter")]
     return [
-        f"Drives{whose} in {plain(label)} {place} are the warmest: "
+        f"Drives{whose} in {words.plain(label)} {place} are the warmest: "
         f"{than_others(steps, f'in other {_many(label)}')}."
         for (whose, label, place), steps in hotter.items()
     ]
@@ -320,6 +319,6 @@ def than_others(amounts: Mapping[str, Sequence[str]], others: str) -> str:
     """Return by how much something differs in each step, and from what, which is said once."""
     if len(amounts) == 1:
         ((step, of),) = amounts.items()
-        return f"{listed(of)} than {others} in {plain(step)}"
-    said = ", ".join(f"{listed(of)} in {plain(step)}" for step, of in amounts.items())
+        return f"{words.listed(of)} than {others} in {words.plain(step)}"
+    said = ", ".join(f"{words.listed(of)} in {words.plain(step)}" for step, of in amounts.items())
     return f"{said} than {others}"

@@ -34,8 +34,8 @@ _DO: tuple[tuple[DriveVerdict, str, str], ...] = (
     ("open", "is open", "are open"),
 )
 
-#: Drives that do not pass, in the first sentence: with why not, and by their names alone.
-_MOST_EXPLAINED, _MOST_NAMED = 3, 8
+#: In the first sentence, so many drives have with them why they do not pass.
+_MOST_EXPLAINED = 3
 
 
 def report(
@@ -189,7 +189,7 @@ def _sentence(
         if group := groups[verdict]:
             which = _in_common({one.drive for one in group}, tests, labels)
             if verdict == "open" or not which:
-                which = f"{which}: {words.listed([_named(one) for one in group], _MOST_NAMED)}"
+                which = f"{which}: {words.listed([_named(one) for one in group], words.MOST_NAMED)}"
             said.append(f"{len(group)} {one_does if len(group) == 1 else several_do}{which}")
     return "; ".join([begin, *said]) + "."
 

@@ -18,9 +18,6 @@ from heatsoak.report.page import contract
 from heatsoak.report.page.packing import Packer
 from heatsoak.report.rack import RackMeasure, RackReport, RackTestResult
 
-#: A screen names so many drives.
-_MOST_ROWS = 8
-
 
 def write(found: RackReport, rack: reading.Results, path: Path, *, replace: bool) -> int:
     """Write the results, and return how many bytes; raises ToolError if that fails."""
@@ -228,15 +225,15 @@ def print_rack(found: RackReport, console: output.Console, *, written: Path | No
         console.print()
         table = output.table_of(*_HEADERS)
         table.columns[-1].ratio = 1
-        for one in found.drives[:_MOST_ROWS]:
+        for one in found.drives[: words.MOST_NAMED]:
             named = map(output.Text, (one.drive, one.model or "", one.where))
             table.add_row(*named, output.Text(*_PASSES[one.verdict]), output.lines(one.told))
         console.print(table)
-        if (more := len(found.drives) - _MOST_ROWS) > 0:
+        if (more := len(found.drives) - words.MOST_NAMED) > 0:
             console.print(output.Text(f"and {more} more: -o FILE.csv has all"))
     better = [f"{one.drive}: {one.sentence}" for one in found.outliers if not one.is_worse]
     if better:
-        said = f"unlike the others, but not worse: {words.listed(better, _MOST_ROWS)}"
+        said = f"unlike the others, but not worse: {words.listed(better, words.MOST_NAMED)}"
         console.print(output.Text(said), soft_wrap=True)
     for sentence in found.not_compared:
         console.print(output.Text(sentence, style="dim"), soft_wrap=True)
