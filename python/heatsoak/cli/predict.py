@@ -33,6 +33,7 @@ from heatsoak.twin import (
 )
 from heatsoak.twin.case import AIRFLOW_M_S, AMBIENT_C, WARMING_K
 from heatsoak.twin.named import heatsink_of
+from heatsoak.twin.predict import UNLIKELY
 
 
 @common.with_groups
@@ -291,13 +292,19 @@ def _price(text: str) -> tuple[str, float]:
     return name, price
 
 
-_ROWS = (
+_ALWAYS = (
+    ("takes", "takes_s", "s"),
+    ("reports at most", "max_reported_temp_c", "C"),
+    ("its governor sees at most", "hidden_temp_c", "C"),
+)
+#: Of the likely drives that heat slows.
+_SLOWED = (
     ("begins to throttle after", "onset_s", "s"),
     ("having moved", "onset_gb", "GB"),
     ("loses to heat, in the worst minute", "depth_pct", "%"),
     ("moves then", "throttled_mb_s", "MB/s"),
-    ("reports at most", "max_reported_temp_c", "C"),
-    ("its governor sees at most", "hidden_temp_c", "C"),
+    ("would move without heat", "unheated_mb_s", "MB/s"),
+    ("shuts itself down after", "shutdown_s", "s"),
 )
 #: The same of a recorded workload.
 _HELD_ROWS = (
@@ -316,10 +323,13 @@ def print_prediction(found: Prediction, console: Console) -> None:
     console.print(Text(f"{found.drive}, {found.place}: {found.workload}"))
     numbers = ("middle", words.level_text(FITTED_LEVEL))
     table = table_of("", *numbers, "", numbers=numbers)
-    _add_rows(table, _ROWS[:2], found)
-    if found.held is not None:
-        _add_rows(table, _HELD_ROWS, found.held)
-    _add_rows(table, _ROWS[2:], found)
+    _add_rows(table, _ALWAYS, found)
+    if found.throttles >= UNLIKELY:
+        if found.throttles < 1:
+            table.add_row("where it throttles:")
+        _add_rows(table, _SLOWED, found)
+        if found.held is not None:
+            _add_rows(table, _HELD_ROWS, found.held)
     console.print(table)
     for text in found.assumed:
         console.print(Text(f"assumed: {text}", style="dim"), soft_wrap=True)

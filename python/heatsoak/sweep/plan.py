@@ -332,7 +332,7 @@ def plan_of(grid: Grid, *, seed: int = 0, draws: int = DRAWS) -> SweepPlan:
             subject=subject,
             load=load,
             before=before,
-            duration_s=twin.length_s(load) if for_s is None else for_s,
+            duration_s=for_s or twin.length_s(load) or twin.USUAL_S,
             seed=seed,
             draws=draws,
         )

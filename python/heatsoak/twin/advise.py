@@ -99,7 +99,7 @@ class Advice(BaseModel):
 def advise(
     subject: Twin | catalog.Drive,
     workload: WorkloadStep | Demand,
-    duration_s: float,
+    duration_s: float | None,
     *,
     before: Sequence[Before] = (),
     enclosure: str | None = None,

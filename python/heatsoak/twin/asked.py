@@ -143,18 +143,19 @@ class DemandSeries:
             onset_s,
             float(np.interp(onset_s, np.arange(len(mb_s) + 1), np.append(0.0, moved_mb))) / 1e3,
             100 * float(1 - shares[lowest]),
-            float(means_over(int(LAST_S), mb_s[after])[lowest]),
+            *(float(means_over(int(LAST_S), of[after])[lowest]) for of in (mb_s, free_mb_s)),
         )
 
 
 @dataclass(frozen=True)
 class Slowed:
-    """How heat slowed a drive: when, and what it moved in its worst minute."""
+    """How heat slowed a drive: when, what it moved in its worst minute, and would have without."""
 
     onset_s: float
     onset_gb: float
     depth_pct: float
     mb_s: float
+    free_mb_s: float
 
 
 def behind(missing: Array) -> Array:

@@ -23,6 +23,7 @@ from heatsoak.target import simulated
 from heatsoak.twin.asked import DemandSeries, RateBounds, behind, held_back, work_of
 from heatsoak.twin.demand import Demand
 from heatsoak.twin.model import shifted
+from heatsoak.twin.readings import Array
 from heatsoak.twin.twin import Twin
 
 #: How many likely drives are looked at.
@@ -47,6 +48,8 @@ _KEEPS_UP = 0.98
 #: and rests until it is as warm as its place.
 _FILL = {"rw": "write", "bs": 1 << 24, "iodepth": 2, "rate": 100e6}
 _RESTED_S = 3 * 3600.0
+#: Of a load, less than this is nothing.
+_DONE_MB = 1.0
 #: What nobody looks at is simulated so much at a time.
 _CHUNK_S = 3600.0
 
@@ -110,7 +113,10 @@ class DriveOutcome:
         onset_s: when heat first held it back so far that more than :data:`BUFFERED_S` waited, and
             so far that it shows, if it is a load; None if it never did. What follows is 0 then.
         onset_gb: what it had moved by then.
-        depth_pct: what heat took of a load's worst minute, and `worst_mb_s` what it moved in that.
+        depth_pct: what heat took of a load's worst minute, `worst_mb_s` what it moved in that, and
+            `free_mb_s` what it would have moved without heat.
+        shutdown_s: when a load's drive was so hot that it shut itself down; None if it never did.
+        took_s: how long a load took that ends with its data; None if it did not come to its end.
         times: how often it was held back so far, until it had caught up.
         held_s: for how long in all, and `longest_s` at a time.
         waiting_gb: the most that waited.
@@ -125,6 +131,9 @@ class DriveOutcome:
     onset_gb: float
     depth_pct: float
     worst_mb_s: float
+    free_mb_s: float
+    shutdown_s: float | None
+    took_s: float | None
     times: int
     held_s: float
     longest_s: float
@@ -150,6 +159,8 @@ class DriveOutcome:
             found = asked.slowed(moved_mb, onset_s)
         if is_load and found is None:
             begins, ends, onset_s = begins[:0], ends[:0], None
+        shutdown_s = _stopped_s(moved_mb, served["waiting_mb"]) if is_load else None
+        is_done = is_load and served["waiting_mb"][-1] < _DONE_MB
         lengths_s = ends - begins
         inside = np.zeros(len(moved_mb), dtype=np.bool_)
         for begin, end in zip(begins, ends, strict=True):
@@ -162,6 +173,9 @@ class DriveOutcome:
             onset_gb=float(moved_mb[: begins[0]].sum() / 1e3) if len(begins) else 0.0,
             depth_pct=0.0 if found is None else found.depth_pct,
             worst_mb_s=0.0 if found is None else found.mb_s,
+            free_mb_s=0.0 if found is None else found.free_mb_s,
+            shutdown_s=shutdown_s,
+            took_s=float(len(moved_mb)) if is_done else None,
             times=len(begins),
             held_s=float(lengths_s.sum()),
             longest_s=float(lengths_s.max(initial=0)),
@@ -187,9 +201,16 @@ class Cliff(BaseModel):
         """It in a sentence."""
         what = {"write-cache": "its write cache is full", "spare-area": "its spare area runs out"}
         return (
-            f"Without heat {what[self.cause]} after {words.duration_text(self.onset_s)}: "
-            f"-{words.percent_text(self.depth_pct)}."
+            f"Not heat: after {words.duration_text(self.onset_s)} {what[self.cause]}, and it is "
+            f"{words.percent_text(self.depth_pct)} slower from then on."
         )
+
+
+def _stopped_s(moved_mb: Array, waiting_mb: Array) -> float | None:
+    """When a load's drive moved its last byte, if more was asked of it; None if it went on."""
+    moved = np.flatnonzero(moved_mb)
+    after = int(moved[-1]) + 1 if len(moved) else 0
+    return float(after) if after < len(moved_mb) and waiting_mb[-1] > _DONE_MB else None
 
 
 @dataclass(frozen=True)
@@ -199,7 +220,8 @@ class WorkloadCase:
     Attributes:
         place: its name; `likely` are drives there, as likely as what is known of the subject.
         workload: a load that asks for all it can get or for a rate, or a demand of its own.
-        seconds: how long it is followed.
+        seconds: how long it is followed; to the end of a load's data, how long that is unheated.
+        ends: whether it is followed to the end of its data, however long that takes.
         asked: what it asks for.
         cliff: where a load slows down without any heat.
     """
@@ -211,6 +233,7 @@ class WorkloadCase:
     seconds: int
     asked: DemandSeries
     cliff: Cliff | None
+    ends: bool
     _prepared: Sequence[DemandSeries | float]
 
     @classmethod
@@ -218,7 +241,7 @@ class WorkloadCase:
         cls,
         subject: Twin | catalog.Drive,
         workload: protocol.WorkloadStep | Demand,
-        duration_s: float,
+        duration_s: float | None,
         *,
         before: Sequence[Before] = (),
         enclosure: str | None = None,
@@ -227,10 +250,11 @@ class WorkloadCase:
     ) -> Self:
         """Find out what the workload asks for, after the loads and pauses `before` it.
 
-        Of a demand, the first `duration_s` are followed. What only reads is of a drive that was
-        filled, long ago if nothing before it writes. `enclosure` is one of the twin's places or of
-        the catalog's; without it, the twin's first or the drive's usual one. `draws` is even, or 1
-        for the drive itself. Raises UsageError for what is unknown, or cannot be simulated.
+        The first `duration_s` are followed, or all of a load's data. What only reads is of a drive
+        that was filled, long ago if nothing before it writes. `enclosure` is one of the twin's
+        places or of the catalog's; without it, the twin's first or the drive's usual one. `draws`
+        is even, or 1 for the drive itself. Raises UsageError for what is unknown, or cannot be
+        simulated.
         """
         if isinstance(subject, Twin) and subject.denial:
             raise UsageError(subject.denial)
@@ -241,17 +265,18 @@ class WorkloadCase:
         prepared: list[DemandSeries | float] = []
         cliff = None
         if isinstance(workload, Demand):
-            workload = workload.first(duration_s)
+            workload = workload.first(duration_s or workload.seconds)
             asked = _of_demand(subject, drive, likely[0].place, workload)
             seconds = workload.seconds
         else:
             unheated = _Unheated(subject, drive, likely[0].place, (*before, workload))
             prepared += [unheated.before(one) for one in before]
             asked = unheated.run(workload, duration_s)
-            seconds = max(round(duration_s), 1)
-            asked = asked.lasting(seconds)
+            seconds = max(round(float(asked.dt_s.sum()) if duration_s is None else duration_s), 1)
+            asked = asked if duration_s is None else asked.lasting(seconds)
             cliff = _cliff(drive, asked)
-        return cls(subject, place, likely, workload, seconds, asked, cliff, prepared)
+        ends = duration_s is None and isinstance(workload, protocol.WorkloadStep)
+        return cls(subject, place, likely, workload, seconds, asked, cliff, ends, prepared)
 
     def outcomes(
         self, cooling: Cooling, holds_mb_s: float = 0.0, most_late_s: float = np.inf
@@ -277,7 +302,9 @@ class WorkloadCase:
                     lumped.rest(prepared)
                 else:
                     prepared.serve(lumped)
-            served = self.asked.serve(lumped, self.seconds, most_late_s)
+            served = self.asked.serve(lumped, None if self.ends else self.seconds, most_late_s)
+            if not len(served["mb_s"]):  # it shut itself down before
+                served = self.asked.serve(lumped, 1)
             yield DriveOutcome.of(served, self.asked, is_load=is_load, holds_mb_s=holds_mb_s)
 
 
@@ -291,7 +318,7 @@ def _cliff(drive: catalog.Drive, asked: DemandSeries) -> Cliff | None:
     drops = find_drops(RateSeries(t_s, np.ones(len(t_s)), values, "mb_s"))
     if not drops:
         return None
-    drop = max(drops, key=lambda one: one.depth * (one.end_s - one.onset_s))
+    drop = drops[0]
     moved_mb = 1e3 * asked.gb_by(drop.onset_s)
     spare_mb = (drive.raw_bytes - drive.user_bytes) / 1e6
     is_cache = drive.cache is not None and moved_mb < drive.user_bytes / 1e6 + spare_mb

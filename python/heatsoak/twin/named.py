@@ -52,11 +52,11 @@ def heatsink_of(text: str) -> str | float:
     return k_per_w
 
 
-def length_s(workload: protocol.WorkloadStep | Demand) -> float:
-    """How long a workload is that nobody said it of."""
+def length_s(workload: protocol.WorkloadStep | Demand) -> float | None:
+    """How long a workload is that nobody said it of; None if it ends with its data."""
     if isinstance(workload, Demand):
         return float(workload.seconds)
-    return workload.runtime_s or USUAL_S
+    return workload.runtime_s
 
 
 def protocol_of(experiment: twin.Experiment, full: twin.FullRates) -> protocol.Protocol:

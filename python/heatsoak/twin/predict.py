@@ -27,7 +27,7 @@ from heatsoak.twin.demand import Demand
 from heatsoak.twin.twin import Twin
 
 #: What is less likely is not said to happen, and what is likelier is said without a probability.
-_UNLIKELY, _SURE = 0.05, 0.95
+UNLIKELY, SURE = 0.05, 0.95
 
 
 def _three(of: ranges.Range) -> list[float]:
@@ -74,7 +74,11 @@ class Prediction(BaseModel):
         throttles: the probability that heat slows it.
         onset_s: when it begins to, if it does; `onset_gb` after how much was moved.
         depth_pct: how much of its speed heat takes in the worst minute, if it throttles.
-        throttled_mb_s: what it moves in that minute.
+        throttled_mb_s: what it moves in that minute, and `unheated_mb_s` what it would move then
+            without heat.
+        shuts_down: the probability that it gets so hot that it shuts itself down, and `shutdown_s`
+            when that is.
+        takes_s: how long a load takes that ends with its data.
         full_mb_s: the most that it moves in a second without heat.
         max_reported_temp_c: the highest temperature that it reports.
         hidden_temp_c: the highest that its governor sees.
@@ -99,6 +103,10 @@ class Prediction(BaseModel):
     onset_gb: Likely | None
     depth_pct: Likely | None
     throttled_mb_s: Likely | None
+    unheated_mb_s: Likely | None = None
+    shuts_down: float = 0.0
+    shutdown_s: Likely | None = None
+    takes_s: Likely | None = None
     full_mb_s: float
     max_reported_temp_c: Likely
     hidden_temp_c: Likely
@@ -112,7 +120,7 @@ class Prediction(BaseModel):
 def predict(
     subject: Twin | Drive,
     workload: WorkloadStep | Demand,
-    duration_s: float,
+    duration_s: float | None,
     *,
     before: Sequence[Before] = (),
     enclosure: str | None = None,
@@ -175,6 +183,10 @@ def told(case: WorkloadCase, cooling: Cooling, holds_mb_s: float | None = None) 
         onset_gb=of_slowed("onset_gb"),
         depth_pct=None if isinstance(workload, Demand) else of_slowed("depth_pct"),
         throttled_mb_s=None if isinstance(workload, Demand) else of_slowed("worst_mb_s"),
+        unheated_mb_s=None if isinstance(workload, Demand) else of_slowed("free_mb_s"),
+        shuts_down=round(float(np.mean([one.shutdown_s is not None for one in outcomes])), 3),
+        shutdown_s=_known([one.shutdown_s for one in outcomes]),
+        takes_s=_known([one.took_s for one in outcomes]) if case.ends else None,
         full_mb_s=round(float(case.asked.mb_s.max()), 1),
         max_reported_temp_c=reported,
         hidden_temp_c=hidden,
@@ -211,6 +223,10 @@ def warned(subject: Twin | Drive, answer: str) -> str:
         return answer
     by = "its class" if subject.basis == "class" else "its data sheet and class"
     return f"Nobody measured this drive; by {by}: {answer[:1].lower()}{answer[1:]}"
+
+
+def _known(values: Sequence[float | None]) -> ranges.Range | None:
+    return _range([value for value in values if value is not None])
 
 
 def _range(values: Sequence[float]) -> ranges.Range | None:
@@ -266,9 +282,10 @@ def _answer_of_demand(found: Prediction, demand: Demand) -> str:
     assert held is not None
     length = words.duration_text(found.duration_s)
     what = f"what {demand.name} does in {length}"
-    if found.throttles < _UNLIKELY or found.onset_s is None:
+    likely = _likely_text(found.throttles)
+    if found.throttles < UNLIKELY or found.onset_s is None:
         return (
-            f"Heat does not slow {what}: its governor sees "
+            f"Heat does not slow {what}{likely}: its governor sees "
             f"{words.temp_text(found.hidden_temp_c.mid)} at most, of a limit of "
             f"{words.temp_text(held.limit_c)}.{demand.doubt}"
         )
@@ -279,55 +296,64 @@ def _answer_of_demand(found: Prediction, demand: Demand) -> str:
     times = round(held.times.mid)
     often = "once" if times == 1 else f"{times} times"
     how = (
-        f"first after {_onset_text(found.onset_s)}, {often}, for "
+        f"first after {_time_text(found.onset_s)}, {often}, for "
         f"{words.duration_text(held.held_s.mid)} in all; up to "
         f"{words.amount_text(held.waiting_gb.mid, 'GB', 2)} wait, and "
         f"{words.percent_text(held.late_pct.mid)} of its GB come late"
     )
     if found.throttles < 0.5:
-        surely = (
-            f"Heat probably does not slow {what} ({words.share_text(1 - found.throttles)} likely)"
-        )
-        return f"{surely}; if it does, {how}.{demand.doubt}"
-    sure = "" if found.throttles >= _SURE else f", {words.share_text(found.throttles)} likely"
-    return f"Heat slows {what}{sure}: {how}.{demand.doubt}"
+        return f"Heat probably does not slow {what}{likely}; if it does, {how}.{demand.doubt}"
+    return f"Heat slows {what}{likely}: {how}.{demand.doubt}"
 
 
-def _onset_text(onset_s: ranges.Range) -> str:
-    return f"{words.duration_text(onset_s.mid)} ({words.interval_text(onset_s, 's', 1)})"
+def _time_text(of: ranges.Range) -> str:
+    if of.low == of.high:
+        return words.duration_text(of.mid)
+    return f"{words.duration_text(of.mid)} ({words.interval_text(of, 's', 1)})"
 
 
 def _answer(found: Prediction, holds_mb_s: float | None) -> str:
     length = words.duration_text(found.duration_s)
     hottest = f"{words.range_text(found.max_reported_temp_c, 'C')} by its own sensor at most"
+    start = ""
+    if found.takes_s is not None:
+        start = f"Takes {_time_text(found.takes_s)}. "
     if found.holds is not None and holds_mb_s is not None:
-        start = (
-            f"{words.share_text(found.holds)} likely to hold {words.rate_text(holds_mb_s)} for "
-            f"{length}. "
-        )
+        rate = words.rate_text(holds_mb_s)
+        start += f"{words.share_text(found.holds)} likely to hold {rate} for {length}. "
+    likely = _likely_text(found.throttles)
+    if found.throttles < UNLIKELY or found.onset_s is None:
+        said = f"Does not throttle in {length}{likely}: {hottest}."
     else:
-        start = ""
-    if found.throttles < _UNLIKELY or found.onset_s is None:
-        said = f"Does not throttle in {length}: {hottest}."
-    else:
-        assert found.depth_pct is not None
-        assert found.throttled_mb_s is not None
-        left_mb_s = found.throttled_mb_s.mid
-        become = f"{words.rate_text(found.full_mb_s, 1)} become {words.number_text(left_mb_s, 1)}"
-        if left_mb_s == 0:
-            become = "then it is so hot that it shuts itself down"
-        how = f"after {_onset_text(found.onset_s)}: {become}; {hottest}."
+        how = f"after {_time_text(found.onset_s)}{_what_follows(found)}; {hottest}."
         if found.throttles < 0.5:
-            surely = (
-                f"Probably does not throttle in {length} ({words.share_text(1 - found.throttles)} "
-                "likely)"
-            )
-            said = f"{surely}; if it does, {how}"
+            said = f"Probably does not throttle in {length}{likely}; if it does, {how}"
         else:
-            sure = (
-                "" if found.throttles >= _SURE else f"{words.share_text(found.throttles)} likely, "
-            )
-            said = f"Throttles, {sure}{how}" if sure else f"Throttles {how}"
-    if found.cliff is not None:
+            said = f"Throttles{likely} {how}"
+    is_off = found.shutdown_s is not None and found.shuts_down >= SURE
+    if found.cliff is not None and not is_off:
         said += f" {found.cliff.sentence}"
     return start + said
+
+
+def _likely_text(throttles: float) -> str:
+    """How likely what is said of throttling is, where likely drives do not agree."""
+    likely = max(throttles, 1 - throttles)
+    return "" if likely == 1 else f" ({words.share_text(likely)} likely)"
+
+
+def _what_follows(found: Prediction) -> str:
+    """What becomes of the speed, or of the drive, once it throttles."""
+    assert found.throttled_mb_s is not None
+    assert found.unheated_mb_s is not None
+    after = ""
+    if found.shutdown_s is not None and found.shuts_down >= UNLIKELY:
+        sure = found.shuts_down >= SURE
+        likely = "" if sure else f"{words.share_text(found.shuts_down)} likely, "
+        is_off = found.shutdown_s.high < 1
+        when = "before that" if is_off else f"after {_time_text(found.shutdown_s)}"
+        after = f", and shuts itself down, {likely}{when}"
+        if sure:
+            return after
+    full, left = (one.mid for one in (found.unheated_mb_s, found.throttled_mb_s))
+    return f": {words.rate_text(full, 1)} become {words.number_text(left, 1)}{after}"
