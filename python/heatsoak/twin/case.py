@@ -269,7 +269,7 @@ class WorkloadCase:
             asked = _of_demand(subject, drive, likely[0].place, workload)
             seconds = workload.seconds
         else:
-            unheated = _Unheated(subject, drive, likely[0].place, (*before, workload))
+            unheated = _Unheated(drive, likely[0].place, (*before, workload))
             prepared += [unheated.before(one) for one in before]
             asked = unheated.run(workload, duration_s)
             seconds = max(round(float(asked.dt_s.sum()) if duration_s is None else duration_s), 1)
@@ -334,21 +334,16 @@ def slowed_in(outcomes: Sequence[DriveOutcome]) -> float:
     return float(np.mean([one.onset_s is not None for one in outcomes]))
 
 
-def _speeds(
-    subject: Twin | catalog.Drive, drive: catalog.Drive, place: dict[str, Any]
-) -> RateBounds:
-    """What bounds a drive's rates in a place: of a twin, the speed that it was seen to have."""
+def _speeds(drive: catalog.Drive, place: dict[str, Any]) -> RateBounds:
+    """What bounds a drive's rates in a place."""
     read_mb_s, write_mb_s = drive.controller.read_mb_s.value, drive.controller.write_mb_s.value
-    if isinstance(subject, Twin):
-        read_mb_s = subject.full_load.read_mb_s or read_mb_s
-        write_mb_s = subject.full_load.write_mb_s or write_mb_s
     return RateBounds(read_mb_s, write_mb_s, place.get("link_mb_s") or np.inf)
 
 
 def _of_demand(
     subject: Twin | catalog.Drive, drive: catalog.Drive, place: dict[str, Any], demand: Demand
 ) -> DemandSeries:
-    speeds = _speeds(subject, drive, place)
+    speeds = _speeds(drive, place)
     work = work_of(drive, demand.read_mb_s, demand.write_mb_s, demand.read_iops, demand.write_iops)
     # what a drive was seen to do in a second took it no longer
     most = 1.0 if is_own(subject, demand) else np.inf
@@ -491,16 +486,11 @@ class _Unheated:
     """The exact engine in a place where nothing gets warm, with everything permitted."""
 
     def __init__(
-        self,
-        subject: Twin | catalog.Drive,
-        drive: catalog.Drive,
-        place: dict[str, Any],
-        steps: Sequence[Before],
+        self, drive: catalog.Drive, place: dict[str, Any], steps: Sequence[Before]
     ) -> None:
         still = {"air_c": 20.0, "links": {"air": {"between": ["board", "air"], "k_per_w": 1.0}}}
         host = {key: value for key, value in place.items() if key.startswith(("host", "link_"))}
-        self._subject = subject
-        self._speeds = _speeds(subject, drive, place)
+        self._speeds = _speeds(drive, place)
         try:
             self._core = core_of(json.loads(drive.core_json()), {**still, **host}, steps)
         except ValueError as error:
@@ -539,28 +529,11 @@ class _Unheated:
         merged = list(_merged(parts))
         return self._asked(step, {key: np.array([one[key] for one in merged]) for key in merged[0]})
 
-    def _asked(self, step: protocol.WorkloadStep, parts: dict[str, Any]) -> DemandSeries:
-        dt_s, mb_s = parts.pop("dt_s"), parts.pop("mb_s")
-        wanted_mb_s, seen_mb_s = _wanted_mb_s(step), self._seen_mb_s(step)
-        # a twin of another class moves as much as it was seen to
-        factor = 1.0 if seen_mb_s is None else min(seen_mb_s, wanted_mb_s) / mb_s.max()
-        work = {
-            key: value if key in ("busy_s", "active_s") else value * factor
-            for key, value in parts.items()
-        }
-        keeps_up = mb_s * factor >= _KEEPS_UP * wanted_mb_s
+    def _asked(self, step: protocol.WorkloadStep, work: dict[str, Any]) -> DemandSeries:
+        dt_s, mb_s = work.pop("dt_s"), work.pop("mb_s")
+        keeps_up = mb_s >= _KEEPS_UP * _wanted_mb_s(step)
         least_share = np.where(keeps_up, self._speeds.link_share_of(work), 1.0)
-        return DemandSeries(
-            dt_s / factor, mb_s * factor, self._speeds.share_of(work), least_share, work
-        )
-
-    def _seen_mb_s(self, step: protocol.WorkloadStep) -> float | None:
-        """What a twin was seen to move of such a load at full speed; None if nothing is known."""
-        if not isinstance(self._subject, Twin) or len(step.workloads) > 1:
-            return None
-        full = self._subject.full_load
-        seen = {"read": full.read_mb_s, "write": full.write_mb_s}
-        return seen.get(step.workloads[0].rw) or None
+        return DemandSeries(dt_s, mb_s, self._speeds.share_of(work), least_share, work)
 
 
 def _wanted_mb_s(step: protocol.WorkloadStep) -> float:

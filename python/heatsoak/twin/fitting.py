@@ -96,11 +96,11 @@ class HeldSolution:
     score: float
 
     @classmethod
-    def of(cls, solution: Solution, full: FullRates) -> "HeldSolution":
+    def of(cls, solution: Solution) -> "HeldSolution":
         """Try the laws; the base's own stays, unless another is strongly likelier."""
         problem, values = solution.problem, solution.values
         base = problem.model.base
-        most = RateBounds(full.read_mb_s or base.read_mb_s, full.write_mb_s or base.write_mb_s)
+        most = RateBounds(base.read_mb_s, base.write_mb_s)
         found = []
         for law in laws(base, held_shares(base, problem.measured, most)):
             model = ThermalModel(Shown(law=law).on(base), problem.model.nodes)
@@ -125,9 +125,7 @@ def _usual_or_likelier(found: Sequence[HeldSolution]) -> HeldSolution:
     return likeliest if likeliest.score > found[0].score + _STRONG else found[0]
 
 
-def best(
-    base: catalog.Drive, measured: Sequence[readings.MeasuredRecording], full: FullRates
-) -> HeldSolution:
+def best(base: catalog.Drive, measured: Sequence[readings.MeasuredRecording]) -> HeldSolution:
     """Return the solution of the smallest network that explains the recordings.
 
     Raises UsageError where no drive that can be does.
@@ -136,7 +134,7 @@ def best(
     for nodes in _NETWORKS:
         problem = Problem(base, nodes, measured)
         try:
-            found.append(HeldSolution.of(solve(problem, _start(problem, found)), full))
+            found.append(HeldSolution.of(solve(problem, _start(problem, found))))
         except (ValueError, np.linalg.LinAlgError):
             continue  # it would run away at rest, or be known of nothing
     if not found:
@@ -174,7 +172,7 @@ def fit(recordings: Iterable[Recording], base: catalog.Drive | None = None) -> T
     chosen = choose_base(measured, known["model"]) if base is None else base
     shown = Shown.of(chosen, measured)
     full = _full_load(measured)
-    held = best(shown.on(chosen), measured, full)
+    held = best(shown.on(full.on(chosen)), measured)
     return twin_of(held, shown, full, known["model"]).model_copy(update=known)
 
 

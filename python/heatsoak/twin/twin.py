@@ -132,6 +132,31 @@ class FullRates(Strict):
         way = "read" if self.read_mb_s > self.write_mb_s else "write"
         return FullRates(**self.model_dump(include={f"{way}_mb_s", f"{way}_iops"}))
 
+    def on(self, base: catalog.Drive) -> catalog.Drive:
+        """Return a drive that is like the base, but as fast."""
+        own = base.model_dump(exclude_none=True)
+        nand, all_bytes = own["nand"], base.nand.dies.value * base.nand.unit_bytes.value
+
+        def in_time(us: float, mb_s: float, bits: float = 1.0) -> float:
+            return min(us, all_bytes / bits / mb_s)
+
+        for way in ("read", "write"):
+            mb_s: float = getattr(self, f"{way}_mb_s")
+            if not mb_s:
+                continue
+            own["controller"] |= figures({f"{way}_mb_s": mb_s})
+            own["rated"] |= figures({f"seq_{way}_mb_s": mb_s})
+            channel_mb_s = max(nand["channel_mb_s"]["value"], mb_s / nand["channels"]["value"])
+            nand |= figures({"channel_mb_s": channel_mb_s})
+            if way == "read":
+                nand |= figures({"read_us": in_time(base.nand.read_us.value, mb_s)})
+            elif base.cache is None:
+                nand |= figures({"program_us": in_time(base.nand.program_us.value, mb_s)})
+            else:
+                us, bits = base.cache.program_us.value, base.cache.bits.value
+                own["cache"] |= figures({"program_us": in_time(us, mb_s, bits)})
+        return catalog.Drive.model_validate(own)
+
     def asked(self, drive: catalog.Drive, share: float, seconds: int) -> DemandSeries:
         """Return what a share of it asks of a drive like `drive`, for so long."""
         rates = (np.array([value * share]) for value in self.model_dump().values())
@@ -297,7 +322,7 @@ class Twin(Strict):
     @cached_property
     def own_base(self) -> catalog.Drive:
         """The catalog's drive, with what recordings show otherwise."""
-        return self.shown.on(catalog.load_drive(self.base))
+        return self.shown.on(self.full_load.on(catalog.load_drive(self.base)))
 
     @property
     def not_reproduced(self) -> str:
