@@ -423,7 +423,7 @@ TEXTS = {"own": DRIVE_TEXT, "class": OVER_A_CLASS, "over": OVER_A_DRIVE}
         ("class", "pcie4-tlc-1tb", "pcie4-tlc-1bt", "no drive 'pcie4-tlc-1bt' (did you"),
         ("class", '"pcie4-tlc-1tb"', "3", "base: must be the id of a drive (is 3)"),
         ("class", "pcie4-tlc-1tb", "mine.toml", "base: is circular: "),
-        ("class", "{ value = 6,", "{ value = 1,", "is 1 W, but controller and flash alone"),
+        ("class", "{ value = 6,", "{ value = 0.1,", "is 0.1 W, but at rest and warm it draws"),
         ("class", "[capacity]", "[capacities]", "unknown key 'capacities'"),
         ("over", "# more", "[rated]\nread_w = 5", "a number needs its provenance"),
         ("over", "# more", "rated.read_w = { value = '5', assumed = 'x' }", "rated.read_w.value"),

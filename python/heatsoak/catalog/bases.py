@@ -57,9 +57,10 @@ def _derived(base: Tables, merged: Tables, own: Tables, name: str) -> Tables:
         if key not in own.get(table, {}):
             of = f"as {own['base']} has it, at this drive's capacity and ratings"
             merged[table] = {**merged[table], key: {"value": value, "assumed": of}}
-    for way in ("read", "write"):
+    # where one way shows that a drive does with less, the other's link is left more
+    for way in 2 * ("read", "write"):
         if own.get("rated", {}).get(f"{way}_w") and f"host_{way}_uj" not in own.get("energy", {}):
-            merged["energy"] = {**merged["energy"], f"host_{way}_uj": _link_uj(merged, way, name)}
+            merged["energy"] = {**merged["energy"], **_energies(merged, way, name)}
     return merged
 
 
@@ -113,32 +114,37 @@ def whole_pages(number: float) -> float:
     return round(number / _PAGE_BYTES) * _PAGE_BYTES
 
 
-def _link_uj(drive: Tables, way: str, name: str) -> Tables:
-    """The link's and data path's energy of a page, from the power at full sequential speed."""
-    power = drive["rated"][f"{way}_w"]
+def _energies(drive: Tables, way: str, name: str) -> Tables:
+    """The energies with which a drive draws its rated power at full sequential speed.
+
+    The link and data path take what controller and flash of the class leave. Where these alone draw
+    more, the drive does everything with less: all of it is smaller by as much.
+    """
+    power_w = drive["rated"][f"{way}_w"]["value"]
     mb_s = drive["controller"][f"{way}_mb_s"]["value"]
-    command_us = drive["controller"][f"{way}_command_us"]["value"]
     energy: Mapping[str, float] = {
         key: number["value"] for key, number in drive["energy"].items() if "value" in number
     }
+    flash = "read_uj" if way == "read" else "program_uj"
+    if way == "write" and "cache" in drive and "cache_program_uj" in energy:
+        flash = "cache_program_uj"
     commands = mb_s * 1e6 / _SEQUENTIAL_BYTES
+    pages = mb_s * 1e6 / _PAGE_BYTES
+    busy = min(commands * drive["controller"][f"{way}_command_us"]["value"] * 1e-6, 1.0)
+    times = {"active_w": 1.0, "busy_w": busy}
+    times |= {f"{way}_command_uj": commands * 1e-6, flash: pages * 1e-6}
     leakage_w = energy["leakage_w"] * 2 ** ((_LOADED_C - 25) / energy["leakage_doubling_k"])
-    rest_w = (
-        energy["idle_w"]
-        + leakage_w
-        + energy["active_w"]
-        + energy["busy_w"] * min(commands * command_us * 1e-6, 1.0)
-        + energy[f"{way}_command_uj"] * commands * 1e-6
-    )
-    flash_uj = energy["read_uj" if way == "read" else "program_uj"]
-    if way == "write" and "cache" in drive:
-        flash_uj = energy.get("cache_program_uj", flash_uj)
-    link_uj = (power["value"] - rest_w) / (mb_s * 1e6 / _PAGE_BYTES) * 1e6 - flash_uj
-    if link_uj < 0:
-        unavoidable_w = rest_w + flash_uj * mb_s / _PAGE_BYTES
+    left_w = power_w - energy["idle_w"] - leakage_w
+    drawn_w = sum(energy[key] * often for key, often in times.items())
+    link = f"host_{way}_uj"
+    if left_w <= 0:
         raise UsageError(
-            f"{name}: rated.{way}_w is {power['value']:g} W, but controller and flash alone draw "
-            f"{unavoidable_w:.2f} W at {mb_s:g} MB/s: raise {way}_w, or lower the powers and "
-            "energies in [energy]"
+            f"{name}: rated.{way}_w is {power_w:g} W, but at rest and warm it draws "
+            f"{power_w - left_w:.2f} W: raise {way}_w, or lower idle_w and leakage_w in [energy]"
         )
-    return {"value": link_uj, "assumed": f"makes the rated {power['value']:g} W of full speed"}
+    of = f"makes the rated {power_w:g} W of full speed"
+    if left_w >= drawn_w:
+        return {link: {"value": (left_w - drawn_w) / pages * 1e6, "assumed": of}}
+    times[link] = pages * 1e-6
+    less = left_w / (drawn_w + energy[link] * times[link])
+    return {key: {"value": energy[key] * less, "assumed": of} for key in times}

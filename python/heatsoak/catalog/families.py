@@ -2,11 +2,11 @@
 
 from fnmatch import fnmatchcase
 from functools import cache
+from importlib.resources import files
 
 from pydantic import BaseModel, ConfigDict
 
 from heatsoak import toml
-from heatsoak.catalog import loader
 
 
 class ControllerFamily(BaseModel):
@@ -17,6 +17,8 @@ class ControllerFamily(BaseModel):
         listings: of how many drives its sensors were seen.
         composite: the composite is the highest of these sensors, each less its `above_k`.
         above_k: how far sensors lie above the composite, by name.
+        starts_k: from where to where throttling starts, from the warning temperature on; None where
+            nothing tells.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -26,10 +28,15 @@ class ControllerFamily(BaseModel):
     listings: int
     composite: tuple[str, ...]
     above_k: dict[str, float]
+    starts_k: tuple[float, float] | None = None
 
     def reported_c(self, sensor: str, read_c: float) -> float:
         """Return what the composite usually is while a sensor reads this."""
         return read_c - self.above_k.get(sensor, 0.0)
+
+    def starts_c(self, warning_c: float) -> float | None:
+        """Return what the composite shows when throttling starts; None if that is unknown."""
+        return None if self.starts_k is None else warning_c + sum(self.starts_k) / 2
 
     def rank(self, sensor: str, read_c: float) -> tuple[bool, float]:
         """Return a key by which the sensor that stands for a drive without a composite is last."""
@@ -43,7 +50,8 @@ _UNKNOWN = ControllerFamily(controller="", models=(), listings=0, composite=(), 
 @cache
 def families() -> dict[str, ControllerFamily]:
     """Return all families by their ids."""
-    tables = loader.read_catalog("families.toml")
+    text = (files("heatsoak.catalog") / "families.toml").read_text("utf-8")
+    tables = toml.toml_tables(text, "families.toml")
     return {name: toml.validated(ControllerFamily, tables[name], name) for name in tables}
 
 

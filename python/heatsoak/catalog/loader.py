@@ -9,6 +9,7 @@ from typing import Any
 
 from heatsoak import toml
 from heatsoak.catalog import bases
+from heatsoak.catalog.families import family_of
 from heatsoak.catalog.places import Enclosure, PlaceFamily
 from heatsoak.catalog.specs import Drive
 from heatsoak.catalog.traces import TraceShape
@@ -18,6 +19,8 @@ _CATALOG = files("heatsoak.catalog")
 _SHOWN_BY = {"drive": "heatsoak drives lists them", "enclosure": "heatsoak places lists them"}
 #: Where the numbers of the table of models come from.
 _RECALLED = {"assumed": "recalled from its data sheet or listings, not read"}
+#: Higher warnings are of controllers that guard what is hotter than what they report.
+_MOST_WARNING_C = 95.0
 #: The tables that make a file a twin's: a drive over its base, and the places it was fitted in.
 _TWIN = {"drive", "places", "parameters"}
 
@@ -139,8 +142,20 @@ def _tables_of_model(row: dict[str, str]) -> dict[str, Any]:
         cache_bytes = bases.whole_pages(float(row["cache_gb"]) * 1e9)
         told["cache"] = {"bytes": {"value": cache_bytes, **_RECALLED}} if cache_bytes else "none"
     if "limits" in told:
-        told["governor"] = {"law": {"engage_c": told["limits"]["wctemp_c"]}}
+        told |= _governor_of(model, told["limits"]["wctemp_c"]["value"])
     return told
+
+
+def _governor_of(model: str, warning_c: float) -> dict[str, Any]:
+    """Where a model throttles: by its family, or else at its warning temperature if it is usual."""
+    starts_c = family_of(model).starts_c(warning_c)
+    if starts_c is None:
+        if warning_c > _MOST_WARNING_C:
+            return {}
+        of = "no drive of its controller is known to begin elsewhere than at its warning"
+        return {"governor": {"law": {"engage_c": {"value": warning_c, "assumed": of}}}}
+    of = f"by its warning at {warning_c:g} C, as others with its controller begin"
+    return {"governor": {"law": {"engage_c": {"value": starts_c, "assumed": of}}}}
 
 
 @cache
