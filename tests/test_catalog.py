@@ -1,3 +1,4 @@
+import json
 import tomllib
 from collections.abc import Callable, Iterator
 from importlib.resources import files
@@ -7,7 +8,9 @@ from typing import Any
 import polars as pl
 import pytest
 from heatsoak import catalog
+from heatsoak._core import Drive as Core
 from heatsoak._core import Lumped
+from heatsoak.catalog.families import family_of
 from heatsoak.catalog.left_out import fitted_numbers
 from heatsoak.catalog.loader import own_tables
 from heatsoak.errors import UsageError
@@ -462,3 +465,27 @@ def test_a_bad_place_is_answered_with_its_file_and_key(
     tmp_path: Path, text: str, named: str
 ) -> None:
     assert named in refused(catalog.load_enclosure, tmp_path / "mine.toml", text)
+
+
+def test_drives_throttle_where_others_of_their_controller_do() -> None:
+    for name in catalog.drive_ids():
+        drive = catalog.load_drive(name)
+        family = family_of(drive.model)
+        if drive.basis != "data sheet" or drive.limits is None or drive.limits.wctemp_c is None:
+            continue
+        starts_c = family.starts_c(drive.limits.wctemp_c.value)
+        if starts_c is not None:
+            assert drive.governor.begins.value == starts_c, name
+            assert starts_c <= drive.limits.wctemp_c.value, name
+
+
+def test_a_drive_draws_its_rated_power_also_where_its_class_draws_more() -> None:
+    frugal = catalog.load_drive("wd-sn8100-2tb")
+    core = Core(frugal.core_json(), catalog.load_enclosure("open-bench").core_json(), 0)
+    for rw, rated in (("write", frugal.rated.write_w), ("read", frugal.rated.read_w)):
+        load = {"rw": rw, "bs": 131072, "iodepth": 64, "span_bytes": 1 << 34, "runtime_s": 2.0}
+        core.begin(json.dumps([load]))
+        power_w = core.advance(2.0, 1.0)["power_w"][-1]
+        core.end()
+        assert rated is not None
+        assert power_w == pytest.approx(rated.value, rel=0.1)

@@ -17,8 +17,8 @@ class ControllerFamily(BaseModel):
         listings: of how many drives its sensors were seen.
         composite: the composite is the highest of these sensors, each less its `above_k`.
         above_k: how far sensors lie above the composite, by name.
-        starts_k: from where to where throttling starts, from the warning temperature on; None where
-            nothing tells.
+        starts_k: from where to where throttling starts, from the warning temperature on, or
+            `starts_at_c` whatever that is; None where nothing tells.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -29,6 +29,7 @@ class ControllerFamily(BaseModel):
     composite: tuple[str, ...]
     above_k: dict[str, float]
     starts_k: tuple[float, float] | None = None
+    starts_at_c: tuple[float, float] | None = None
 
     def reported_c(self, sensor: str, read_c: float) -> float:
         """Return what the composite usually is while a sensor reads this."""
@@ -36,6 +37,8 @@ class ControllerFamily(BaseModel):
 
     def starts_c(self, warning_c: float) -> float | None:
         """Return what the composite shows when throttling starts; None if that is unknown."""
+        if self.starts_at_c is not None:
+            return sum(self.starts_at_c) / 2
         return None if self.starts_k is None else warning_c + sum(self.starts_k) / 2
 
     def rank(self, sensor: str, read_c: float) -> tuple[bool, float]:

@@ -16,15 +16,20 @@ from heatsoak.units import GB, TB
 _Name = tuple[tuple[str, ...], frozenset[str], float | None]
 
 _CAPACITY = re.compile(r"(\d{1,5}(?:\.\d+)?)([gt])b?")
-#: How part numbers write capacities: 1T, 1T0 and 1T02; 002T, 020T and 200T; 1000 and 500G.
+#: How part numbers write capacities: 1T, 1T0 and 1T02; 002T, 020T and 200T; 500G and 512B; 1000
+#: and 500, which are no part of a longer number, but may follow a digit of the name.
 _IN_PART_NUMBERS = {
     r"(?=(\dt\d{0,2}))": TB,
     r"(?=(00\dt))": TB,
     r"(?=(0[1-9]\dt))": 100 * GB,
     r"(?=([1-9]\d\dt))": 10 * GB,
-    r"(?=(\d{4}g?))": GB,
-    r"(?=(\d{3}g?))": GB,
+    r"(?=(\d{4}[gb]))": GB,
+    r"(?=(\d{3}[gb]))": GB,
+    r"(?<!\d)(?=(\d{4})(?!\d))": GB,
+    r"(?<!\d\d)(?=(\d{3})(?!\d))": GB,
 }
+#: A name of so few letters has a number of its own, and no part number's capacity.
+_SHORT = 4
 #: A part number or a customer's code behind a name.
 _CODE = re.compile(r"(?=.*\d)(?!.*[gt]b$)[a-z0-9]{8,16}|\d{4,8}")
 #: Words that say the class, which names seldom need, and the ids of classes.
@@ -192,6 +197,8 @@ def _index() -> dict[str, list[tuple[str, frozenset[str], str]]]:
                 key = name if name.endswith("*") else name.replace("~", "")
                 # any digits could be a capacity, but these are this drive's
                 is_own = not named and isclose(written or 0, names[0][2] or 0, rel_tol=0.03)
+                # of so short a name they are its number, as of an SN500 of 500 GB
+                is_own = is_own and len(name) > _SHORT
                 if (written is None or is_own) and drive not in known.setdefault(key, []):
                     known[key].append(drive)
     return known
@@ -251,7 +258,7 @@ def _keys(text: str) -> Iterator[tuple[str, float | None]]:
     """What a joined name may be known by, with the bytes that its digits come to in that case."""
     for form, unit in _IN_PART_NUMBERS.items():
         for found in re.finditer(form, text):
-            size = float(found[1].replace("t", ".").rstrip("g")) * unit
+            size = float(found[1].replace("t", ".").rstrip("gb")) * unit
             # capacities double from one of these to the next, which a model's number seldom meets
             doublings = [log2(size / GB / sold) for sold in (100, 120, 125, 128) if size]
             if any(abs(times - round(times)) < 0.017 for times in doublings):

@@ -18,7 +18,7 @@ from heatsoak.errors import UsageError, suggestion
 _CATALOG = files("heatsoak.catalog")
 _SHOWN_BY = {"drive": "heatsoak drives lists them", "enclosure": "heatsoak places lists them"}
 #: Where the numbers of the table of models come from.
-_RECALLED = {"assumed": "recalled from its data sheet or listings, not read"}
+_RECALLED = {"assumed": "of its data sheet, recalled, or of public listings"}
 #: Higher warnings are of controllers that guard what is hotter than what they report.
 _MOST_WARNING_C = 95.0
 #: The tables that make a file a twin's: a drive over its base, and the places it was fitted in.
