@@ -142,15 +142,12 @@ class DriveIdentity:
 
     def contradicted_by(self, other: "DriveIdentity") -> tuple[str, str] | None:
         """Return what is of two drives, of the one and of the other; None if they may be one."""
-        told: list[tuple[Any, Any, _Alike]] = [
-            (self.serial, other.serial, eq),
-            (self.wwid, other.wwid, eq),
-            (self.model, other.model, _is_model),
-            (self.size_bytes, other.size_bytes, _is_size),
-        ]
-        for key in () if self._is_numbered_as(other) else _LIMITS:
-            told.append((self.limits_c.get(key), other.limits_c.get(key), _is_limit))
-        for here, there, are_alike in told:
+        rules: dict[str, _Alike] = {"serial": eq, "wwid": eq, "model": _is_model}
+        rules |= {"size_bytes": _is_size}
+        rules |= {} if self._is_numbered_as(other) else dict.fromkeys(_LIMITS, _is_limit)
+        mine, its = ({**vars(one), **one.limits_c} for one in (self, other))
+        for key, are_alike in rules.items():
+            here, there = mine.get(key), its.get(key)
             if here is not None and there is not None and not are_alike(here, there):
                 return str(here), str(there)
         if self.is_simulated != other.is_simulated or self._is_named_as(other) is False:
@@ -158,9 +155,8 @@ class DriveIdentity:
         return None
 
     def _is_numbered_as(self, other: "DriveIdentity") -> bool:
-        return (self.serial is not None and self.serial == other.serial) or (
-            self.wwid is not None and self.wwid == other.wwid
-        )
+        numbers = ((self.serial, other.serial), (self.wwid, other.wwid))
+        return any(mine is not None and mine == its for mine, its in numbers)
 
     def _is_named_as(self, other: "DriveIdentity") -> bool | None:
         """Whether numbers, or else names, are of the same drive; None where they do not tell."""

@@ -130,17 +130,12 @@ def slower_than_elsewhere(
     show that.
     """
     found = [_when_cooled(view, *other) for other in cooled_otherwise(view, siblings)]
-    known = filter(None, [*found, _when_cool(view, others)])
-    return min(known, key=lambda one: one.rank, default=None)
-
-
-def _when_cool(view: StepView, others: Sequence[StepView]) -> Claim | None:
     slow = reference.lost_from_start(view, filter(reference.began_cool, others))
-    if slow is None or reference.began_cool(view):
-        return None
-    full = f", {view.throughput.text(slow[1].mid)}, from the start"
-    full += "" if view.start_c is None else f", at {words.temp_text(view.start_c)}"
-    return claims.slow(view.step.name, slow[0], _below(slow[0], full))
+    if slow is not None and not reference.began_cool(view):
+        at = "" if view.start_c is None else f", at {words.temp_text(view.start_c)}"
+        full = f", {view.throughput.text(slow[1].mid)}, from the start{at}"
+        found.append(claims.slow(view.step.name, slow[0], _below(slow[0], full)))
+    return min(filter(None, found), key=lambda one: one.rank, default=None)
 
 
 def _when_cooled(view: StepView, other: StepView, cooling: OtherCooling) -> Claim | None:
@@ -162,8 +157,8 @@ def _when_cooled(view: StepView, other: StepView, cooling: OtherCooling) -> Clai
     if here_c is None or there_c is None:
         said += "and no temperature shows whether heat is why"
         return claims.slow(view.step.name, lost, said)
-    said += f"the drive at {words.temp_text(there_c)} at most: here it got "
-    said += f"{words.temp_text(here_c)} hot"
+    here, there = map(words.temp_text, (here_c, there_c))
+    said += f"the drive at {there} at most: here it got {here} hot"
     return claims.slow(view.step.name, lost, said, is_heat=True)
 
 

@@ -10,6 +10,7 @@ beside it saw the course of each. There the series leads, in the benchmark's ste
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -36,9 +37,13 @@ _NEARLY_AS_FINE = 1.5
 _KINDS = {"_mb_s": "MB/s", "iops": "IOPS", "_us": "latencies", "": "queue and load of CPU or drive"}
 #: What the logger saw of a step, as a share of what the benchmark counted.
 _MIN_SEEN, _MAX_SEEN = 0.5, 2.0
-#: What tells whose a log is.
-_NAMED = "choose one drive with --device, or name its file after it, as in nvme0-heat.csv"
 _NO_CLOCK = "they have no common clock"
+#: What a user can say against what keeps two logs apart.
+_WAYS_OUT = {
+    whose.NAMELESS: "choose one drive with --device, or name its file after it, as in "
+    "nvme0-heat.csv",
+    _NO_CLOCK: "--shift 0s if both began together, else --shift SECONDS",
+}
 #: A step is seen by at least as many of the logger's samples.
 _MIN_SAMPLES = 3
 
@@ -57,21 +62,23 @@ def join(logs: Sequence[Log], shift_s: float | None = None) -> list[Log]:
     separate = join_results(join_fio(whose.in_courses(logs)))
     logs = _with_summaries(separate, shift_s)
     leaders = _leaders(logs)
-    leading = {id(leader) for leader in leaders}
+    leading = set(map(id, leaders))
     others = [log for log in logs if id(log) not in leading]
     aligns = (leaders and others) or (_summaries(separate) and _loggers(separate))
     if shift_s is not None and not aligns:
         raise nothing_to_shift(shift_s, "nothing here is laid beside another log")
     joined, apart = list(leaders), []
-    aligned = [[alignment_of(leader, log, shift_s) for leader in leaders] for log in others]
-    for log, place in zip(others, whose.placed(leaders, others, aligned), strict=True):
-        for index, (taken, alignment) in place.beside.items():
-            joined[index] = _beside(joined[index], leaders[index], taken, alignment)
-        for index, why in place.neighbours.items():
-            joined[index] = joined[index].with_remarks(Remark(f"{log.name} {why}"))
-        if place.beside or place.neighbours:
+    rows = whose.placed(leaders, others, partial(alignment_of, shift_s=shift_s))
+    for log, row in zip(others, rows, strict=True):
+        for index, one in enumerate(row):
+            if one.beside:
+                joined[index] = _beside(joined[index], one.leader, *one.beside)
+            if one.neighbour:
+                joined[index] = joined[index].with_remarks(Remark(f"{log.name} {one.neighbour}"))
+        if any(one.beside or one.neighbour for one in row):
             continue
-        for obstacle, indices in place.obstacles.items():
+        for obstacle in dict.fromkeys(one.obstacle for one in row if one.obstacle):
+            indices = [index for index, one in enumerate(row) if one.obstacle == obstacle]
             remark = _kept_apart(log, [leaders[index] for index in indices], obstacle)
             log = log.with_remarks(remark)
             if log.has_temperatures and not obstacle.endswith(whose.APART):
@@ -95,11 +102,7 @@ def _with_names(log: Log) -> Log:
 def _kept_apart(log: Log, leaders: Sequence[Log], obstacle: str) -> Remark:
     others = leaders[0].name + (f" and {len(leaders) - 1} more" if leaders[1:] else "")
     text = f"{log.name} was kept apart from {others}: {obstacle}"
-    way_out = "--shift SECONDS puts them together"
-    if obstacle == whose.NAMELESS:
-        way_out = _NAMED
-    elif obstacle == _NO_CLOCK:
-        way_out = "--shift 0s if both began together, else --shift SECONDS"
+    way_out = _WAYS_OUT.get(obstacle, "--shift SECONDS puts them together")
     settles = f"to judge it with the temperatures of {Path(log.source).name}: {way_out}"
     return Remark(f"{text} ({way_out})", True, ("temperature",), settles)
 
@@ -156,7 +159,7 @@ def _with_summaries(logs: list[Log], shift_s: float | None) -> list[Log]:
 
 
 def _summaries(logs: Sequence[Log]) -> list[Log]:
-    own = [log for log in logs if not log.logs_on and log.has_rates and _is_summary(log)]
+    own = (log for log in logs if not log.logs_on and log.has_rates and _is_summary(log))
     return [log for log in own if {"step", "interval_s"} <= set(log.samples.columns)]
 
 
@@ -169,13 +172,11 @@ def _in_steps_of(summary: Log, series: Log, alignment: Alignment | str) -> Log |
     """`series`, in its own time, in the steps of `summary`; or why it did not see them."""
     if isinstance(alignment, str):
         return alignment
-    seen = rated(series.samples)
-    _, _, total = rates(seen)
+    seen, summed = rated(series.samples), rated(summary.samples)
+    (_, _, total), (_, _, counted) = rates(seen), rates(summed)
     begins_s, ends_s = (times_s + alignment.shift_s for times_s in grid.spans_s(seen))
     labels = np.full(series.samples.height, None, dtype=object)
     all_t_s = series.samples["t_s"].to_numpy() + alignment.shift_s
-    summed = rated(summary.samples)
-    _, _, counted = rates(summed)
     has_same_quantity = _in_bytes(series) == _in_bytes(summary)
     placed = set()
     # clocks of whole seconds: what begins a little early still belongs to the step

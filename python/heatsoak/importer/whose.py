@@ -4,8 +4,8 @@ A log is the loaded drive's by its names, or by what its own counters moved; ano
 these contradicts; else it is open. Of one loaded drive, what is open is taken for its own.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, combinations
 from pathlib import Path
 
@@ -46,24 +46,15 @@ _TELL_ATA, _OF_ATA = ("smartctl", "lm_sensors"), f"{columns.TEMPERATURES}drive"
 
 
 @dataclass
-class Placed:
-    """Where a log belongs beside leading logs, by the numbers of these.
+class Pair:
+    """A log and a leading one: what each tells of its drive, how they lie in time, and whether they
+    are of one drive, and by what.
 
     Attributes:
-        beside: what of it is laid beside each, and how far apart they began.
-        neighbours: why it is of another drive than each.
-        obstacles: beside which it may belong, by what keeps it apart.
+        beside: what of the log is laid beside the leading one, and how far apart they began.
+        neighbour: why it is of another drive.
+        obstacle: what keeps it apart, if it may belong there.
     """
-
-    beside: dict[int, tuple[Log, Alignment]] = field(default_factory=dict)
-    neighbours: dict[int, str] = field(default_factory=dict)
-    obstacles: dict[str, list[int]] = field(default_factory=dict)
-
-
-@dataclass
-class _Pair:
-    """A log beside a leading one: what each tells of its drive, how they lie in time, and whether
-    they are of one drive, and by what."""
 
     leader: Log
     drive: DriveIdentity
@@ -72,6 +63,9 @@ class _Pair:
     alignment: Alignment | str
     sameness: Sameness = "open"
     why: str = ""
+    beside: tuple[Log, Alignment] | None = None
+    neighbour: str = ""
+    obstacle: str = ""
 
 
 #: Whether a log is of a leading log's drive, and by what.
@@ -80,17 +74,13 @@ _OPEN: _Whose = ("open", _TAKEN)
 
 
 def placed(
-    leaders: Sequence[Log], others: Sequence[Log], aligned: Sequence[Sequence[Alignment | str]]
-) -> list[Placed]:
-    """Return where each of `others` belongs; `aligned` is how each lies beside each leader."""
-    drives, told = _identities(leaders), _identities(others)
-    rows = [
-        [
-            _Pair(leader, drive, log, identity, how)
-            for leader, drive, how in zip(leaders, drives, hows, strict=True)
-        ]
-        for log, identity, hows in zip(others, told, aligned, strict=True)
-    ]
+    leaders: Sequence[Log],
+    others: Sequence[Log],
+    align: Callable[[Log, Log], Alignment | str],
+) -> list[list[Pair]]:
+    """Return where each of `others` belongs beside each leader; `align` is how two lie in time."""
+    leading, rest = (list(zip(logs, _identities(logs), strict=True)) for logs in (leaders, others))
+    rows = [[Pair(*leader, *log, align(leader[0], log[0])) for leader in leading] for log in rest]
     _compare(rows)
     # what is known of a drive by a log that is its own may tell that another log is not
     for column in zip(*rows, strict=True):
@@ -100,22 +90,18 @@ def placed(
         for one in column:
             one.drive = known
     _compare(rows)
-    may_be = [
-        identity
-        for identity, row in zip(told, rows, strict=True)
-        if any(one.why == _TAKEN for one in row) and not _same(row)
-    ]
-    return [
-        _placed(log, row, _are_several(may_be) or _may_be_several(row))
-        for log, row in zip(others, rows, strict=True)
-    ]
+    taken = [row for row in rows if any(one.why == _TAKEN for one in row) and not _same(row)]
+    are_several = _are_several([row[0].told for row in taken])
+    for row in rows:
+        _place(row, are_several or _may_be_several(row))
+    return rows
 
 
-def _same(pairs: Sequence[_Pair]) -> list[_Pair]:
+def _same(pairs: Sequence[Pair]) -> list[Pair]:
     return [one for one in pairs if one.sameness == "same"]
 
 
-def _may_be_several(row: Sequence[_Pair]) -> bool:
+def _may_be_several(row: Sequence[Pair]) -> bool:
     """Whether the loads that a log may be of are of several drives, or may well be.
 
     Two logs of one kind of the same time are, where nothing says that they are of one drive.
@@ -132,31 +118,26 @@ def _may_be_several(row: Sequence[_Pair]) -> bool:
     )
 
 
-def _placed(log: Log, row: Sequence[_Pair], are_several: bool) -> Placed:
-    found, of_others, is_own = Placed(), _of_others(log), bool(_same(row))
-    for number, one in enumerate(row):
-        kept: Log | None = log
-        how, is_open = one.alignment, one.sameness == "open" and tells_of_drive(log)
+def _place(row: Sequence[Pair], are_several: bool) -> None:
+    is_own = bool(_same(row))
+    for one in row:
+        kept: Log | None = one.log
+        how, is_open = one.alignment, one.sameness == "open" and tells_of_drive(one.log)
+        why = f", {one.why}" if one.why and one.sameness != "another" else ""
         if one.sameness == "another":
             if how != APART and not is_own:
-                found.neighbours[number] = f"is of another drive ({one.why}): {_told(log)}"
-            kept = of_others
+                one.neighbour = f"is of another drive ({one.why}): {_told(one.log)}"
+            kept = _of_others(one.log)
         elif isinstance(how, str) or (is_open and not is_own and are_several):
-            obstacle = how if isinstance(how, str) else NAMELESS
-            found.obstacles.setdefault(obstacle, []).append(number)
+            one.obstacle = how if isinstance(how, str) else NAMELESS
             continue
         elif is_open:
-            kept = None if is_own else _perhaps(log)
+            # its sensors are likely the loaded drive's
+            sensors = (*one.log.sensors, *unstated_sensors(one.log, one.log.samples))
+            likely = tuple(sensor.model_copy(update=_PERHAPS) for sensor in sensors)
+            kept = None if is_own else replace(one.log, sensors=likely)
         if kept is not None and isinstance(how, Alignment):
-            why = f", {one.why}" if one.why and kept is not of_others else ""
-            found.beside[number] = kept, replace(how, how=f"{how.how}{why}")
-    return found
-
-
-def _perhaps(log: Log) -> Log:
-    """The log, whose sensors are likely the loaded drive's."""
-    sensors = (*log.sensors, *unstated_sensors(log, log.samples))
-    return replace(log, sensors=tuple(one.model_copy(update=_PERHAPS) for one in sensors))
+            one.beside = kept, replace(how, how=f"{how.how}{why}")
 
 
 def _identities(logs: Sequence[Log]) -> list[DriveIdentity]:
@@ -210,10 +191,8 @@ def _of_others(log: Log) -> Log | None:
 def _told(log: Log) -> str:
     """What is said of a neighbour: how warm it was."""
     values = log.samples.select(columns.own_temperatures(log.samples.columns)).to_numpy()
-    if not np.isfinite(values).any():
-        return "a neighbour, and no evidence"
-    ends = float(np.nanmin(values)), float(np.nanmax(values))
-    return f"a neighbour at {words.temps_text(ends)}, and no evidence"
+    known = values[np.isfinite(values)]
+    return f"a neighbour{f' at {words.temps_text(known)}' if len(known) else ''}, and no evidence"
 
 
 # --- a drive that is seen again ---
@@ -223,8 +202,7 @@ def in_courses(logs: Sequence[Log]) -> list[Log]:
     """Return the logs, a drive's single readings in files of their own as one course of it."""
     found: dict[object, Log] = {}
     for log in logs:
-        key: object = id(log)
-        serial = serial_of(log.drive.get("serial"))
+        serial, key = serial_of(log.drive.get("serial")), object()
         if serial and log.start_unix_s is not None and not log.has_rates and tells_of_drive(log):
             key = log.format, log.clock, log.label, serial, log.drive.get("model")
         known = found.get(key)
@@ -256,7 +234,7 @@ def _course(known: Log, log: Log) -> Log:
 # --- of one drive or another ---------------------------------------------------------------------
 
 
-def _compare(rows: Sequence[Sequence[_Pair]]) -> None:
+def _compare(rows: Sequence[Sequence[Pair]]) -> None:
     """Find whose each log is, in rows of the pairs that it makes with the leading ones."""
     for one in chain.from_iterable(rows):
         one.sameness, one.why = _whose(one)
@@ -267,12 +245,11 @@ def _compare(rows: Sequence[Sequence[_Pair]]) -> None:
                 one.sameness, one.why = _OPEN
     for column in zip(*rows, strict=True):
         if _are_several([one.told for one in _same(column)]):
-            for one in _same(column):
-                if one.why:
-                    one.sameness, one.why = _OPEN
+            for one in filter(lambda one: one.why, _same(column)):
+                one.sameness, one.why = _OPEN
 
 
-def _whose(pair: _Pair) -> _Whose:
+def _whose(pair: Pair) -> _Whose:
     if not tells_of_drive(pair.log):
         return "open", ""
     if (differ := pair.drive.contradicted_by(pair.told)) is not None:
@@ -283,7 +260,7 @@ def _whose(pair: _Pair) -> _Whose:
     return _by_kind(pair) or _by_bytes(pair, pair.alignment.shift_s)
 
 
-def _by_kind(pair: _Pair) -> _Whose | None:
+def _by_kind(pair: Pair) -> _Whose | None:
     """Another drive's, if one of its kind does not move as much as the load did."""
     log, node = pair.log, pair.told.node
     seen = frames.rated(pair.leader.samples)
@@ -300,7 +277,7 @@ def _by_kind(pair: _Pair) -> _Whose | None:
     return "another", f"{what} {most} at most, and this load moved {rate}"
 
 
-def _by_bytes(pair: _Pair, shift_s: float) -> _Whose:
+def _by_bytes(pair: Pair, shift_s: float) -> _Whose:
     """By what the drive's own counters moved while the leading log saw it loaded."""
     amounts = _amounts(pair.leader, pair.log, shift_s)
     if amounts is None:

@@ -4,6 +4,7 @@ Rates are looked at as logarithms, since noise and falls go with the level. The 
 a piece of the curve is there where its likelihood is worth the length of its description.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -57,10 +58,6 @@ class Bins:
         """How many bins are too few to part two falls."""
         return max(self.count(BRIEF_S), _BRIEF_BINS)
 
-    def rate(self, log: float) -> float:
-        """Return the rate of a logarithm, in the series' unit."""
-        return self.usual * max(float(np.exp(log)) - STANDSTILL, 0.0)
-
 
 def binned(series: RateSeries) -> Bins:
     """Return the bins of a tidied series: of about `BIN_S`, and at least a usual interval."""
@@ -101,10 +98,6 @@ class CurveNoise:
     def innovation(self) -> float:
         """The part of the deviation that the bin before does not tell."""
         return float(self.sigma * np.sqrt(1 - self.correlation**2))
-
-    def stronger(self, variance: float) -> "CurveNoise":
-        """Return noise of so many times the variance."""
-        return CurveNoise(self.correlation, self.sigma * float(np.sqrt(variance)))
 
     @property
     def independent(self) -> float:
@@ -168,10 +161,6 @@ class Piece:
             return replace(self, start=start, end=end, change=change)
         return replace(self, start=start, end=end, level=self.at(start))
 
-    def moved(self, bins: int) -> "Piece":
-        """Return the piece so many bins later."""
-        return replace(self, start=self.start + bins, end=self.end + bins)
-
     @property
     def first(self) -> float:
         """The curve at the first bin."""
@@ -214,10 +203,8 @@ def described(
     unit = unit_of(len(logs), noise)
     rows, length = pieces(logs, edges, noise.correlation, noise.innovation, unit)
     starts = np.append(0, rows[:-1, 0]).astype(int).tolist()
-    chain = [
-        Piece(start, int(end), level, change, constant, noise.stronger(variance))
-        for start, (end, level, change, constant, variance) in zip(
-            starts, rows.tolist(), strict=True
-        )
-    ]
+    chain = []
+    for start, (end, level, change, constant, variance) in zip(starts, rows.tolist(), strict=True):
+        own = replace(noise, sigma=noise.sigma * math.sqrt(variance))
+        chain.append(Piece(start, int(end), level, change, constant, own))
     return length + 2 * len(logs) * float(np.log(noise.innovation)), chain

@@ -1,8 +1,9 @@
 """From the curve of a series to its drops: a walk along the levels that were fallen from."""
 
 from bisect import insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -123,7 +124,8 @@ class _Walk:
         self._begin, self._held = 0, max(bins.count(HELD_SAMPLES * series.sampling_s), 2)
         chain, self._seen = swings.curve_of(bins)
         self._swings = swings.swings_of(bins, chain, self._seen)
-        self._usual = self._usual_swing()
+        # the one that was there from the start
+        self._usual = self._swings.pop(0) if self._swings and self._swings[0].is_usual else None
         self._curve = self._filled()
         self._stalls = spans_of(self._seen < self._curve + _LOST)
         self._pieces = self._lasting(chain)
@@ -157,15 +159,6 @@ class _Walk:
         still = spans_of(np.log(series.values / bins.usual + STANDSTILL) < usual + _STILL)
         begin_s = series.t_s - series.interval_s
         return [Stall(float(begin_s[a]), float(series.t_s[b - 1])) for a, b in still]
-
-    def _usual_swing(self) -> swings.Swing | None:
-        """The swing that was there from the start; a slow one has fallen all the same."""
-        first = self._swings[0] if self._swings and self._swings[0].is_usual else None
-        most_s = 2 * definitions.MAX_STEADY_FALL_S
-        if first is None or first.period * self._bins.width_s > most_s:
-            return None
-        self._swings = self._swings[1:]
-        return first
 
     def _every(self) -> list[tuple[int, swings.Swing]]:
         """Where each swing begins to count, and the swing; the usual one from the start."""
@@ -209,29 +202,29 @@ class _Walk:
             for start, end in spans_of(~inside[piece.start : piece.end])
         ]
         stall = self._bins.count(measure.STALL_S)
-        lasting += [part for part in parts if part.length > stall]
-        for row in _adjoining(part for part in parts if part.length <= stall):
-            # brief ones in a row are a quick change, or a level that scatters
-            if self._length(row) > stall:
-                lasting += row
+        for part in parts:
+            inside[part.start : part.end] = part.length > stall
+        # brief ones in a row are a quick change, or a level that scatters
+        for first, last in spans_of(~inside):
+            inside[first:last] = self._length(first, last) > stall
+        lasting += [part for part in parts if inside[part.start]]
         return sorted(lasting, key=lambda piece: piece.start)
 
-    def _length(self, row: list[Piece]) -> int:
-        """How many bins some adjoining pieces last, with the shallow dips beside them.
+    def _length(self, first: int, last: int) -> int:
+        """How many bins adjoining pieces last, with the shallow dips beside them.
 
         Where throughput swings, what looks like a dip may be a low of that.
         """
-        count = row[-1].end - row[0].start
+        count = last - first
         for start, end in [] if self._swings else self._stalls:
-            is_beside = end == row[0].start or start == row[-1].end
+            is_beside = end == first or start == last
             if is_beside and np.min(self._seen[start:end] - self._curve[start:end]) > _SHALLOW:
                 count += end - start
         return count
 
     def _falls(self) -> Iterator[measure.Fall]:
         """The falls from the usual level, those that only brief recoveries part as one."""
-        base, count = 0, len(self._curve)
-        brief = self._bins.brief
+        base, brief = 0, self._bins.brief
         while (left := self._leaves(base)) is not None:
             fall, level = left
             start, end, times = fall.start, fall.start, 1
@@ -241,18 +234,13 @@ class _Walk:
                     start, times = first, times + 1
             if start < fall.start:
                 fall = replace(fall, edge=start, start=start)
-            recovered = False
-            while not recovered:
-                back = self._returns(end, level)
-                if back is None:
-                    end = count
-                    break
+            while (back := self._returns(end, level)) is not None:
                 again = measure.first_of(self._seen[back : back + brief + 1] < level + _LOST)
-                recovered = again is None
-                end = back if again is None else back + again + 1
-                times += again is not None
-            yield replace(fall, end=end, recovered=recovered, times=times)
-            base = end
+                if again is None:
+                    break
+                end, times = back + again + 1, times + 1
+            base = len(self._curve) if back is None else back
+            yield replace(fall, end=base, recovered=back is not None, times=times)
 
     def _leaves(self, base: int) -> tuple[measure.Fall, float] | None:
         """Where the curve leaves its usual level since `base`, and that."""
@@ -278,7 +266,7 @@ class _Walk:
                 if is_brief or jump < -_LOST:
                     # it has fallen little by little
                     edge = edge if sinking is None else sinking
-                    edge = min([edge, *self._lowered_before(base, start, level)])
+                    edge = min(edge, self._lowered_before(base, start, level))
                 is_unheld = held is None or sinking == base
                 swing = self._swing_at(piece)
                 from_start = base == self._begin and bool(below) and piece.start - base < self._held
@@ -314,16 +302,14 @@ class _Walk:
         soon = curve[min(low + brief, piece.end) - 1]
         return lasted < self._held or bool(np.mean(curve[begin:low]) - soon < _MUCH_FASTER)
 
-    def _lowered_before(self, base: int, start: int, level: float) -> list[int]:
-        """The starts of the pieces before a bin that had lost as much as an onset does."""
-        before = [piece for piece in self._pieces if base < piece.end <= start]
-        lowered: list[int] = []
-        for piece in reversed(before):
-            start = max(piece.start, base)
-            if np.mean(self._curve[start : piece.end]) >= level + np.log1p(-definitions.ONSET_LOSS):
+    def _lowered_before(self, base: int, start: int, level: float) -> int:
+        """Where the pieces before a bin begin that had lost as much as an onset does."""
+        for piece in [one for one in reversed(self._pieces) if base < one.end <= start]:
+            begin = max(piece.start, base)
+            if np.mean(self._curve[begin : piece.end]) >= level + np.log1p(-definitions.ONSET_LOSS):
                 break
-            lowered.append(start)
-        return lowered
+            start = begin
+        return start
 
     def _returns(self, start: int, level: float) -> int | None:
         """Where the curve is back at `RECOVERED` of a level, from a bin below it on.
@@ -427,24 +413,10 @@ def _median(levels: list[tuple[float, int]]) -> float:
     return levels[int(np.searchsorted(sums, 0.5 * sums[-1]))][0]
 
 
-def _adjoining(pieces: Iterable[Piece]) -> list[list[Piece]]:
-    """Pieces in rows without gaps."""
-    rows: list[list[Piece]] = []
-    for piece in pieces:
-        if rows and rows[-1][-1].end == piece.start:
-            rows[-1].append(piece)
-        else:
-            rows.append([piece])
-    return rows
-
-
 def _closed(curve: Array, count: int) -> Array:
     """The curve without lows of up to `count` bins: the least of the highs about each bin."""
     if len(curve) <= count:
         return curve.copy()
-    highs = _windows(np.pad(curve, count, mode="edge"), count + 1).max(axis=1)
-    return np.asarray(_windows(highs, count + 1).min(axis=1))
-
-
-def _windows(values: Array, size: int) -> Array:
-    return np.lib.stride_tricks.sliding_window_view(values, size)
+    windows = partial(np.lib.stride_tricks.sliding_window_view, window_shape=count + 1)
+    highs = windows(np.pad(curve, count, mode="edge")).max(axis=1)
+    return np.asarray(windows(highs).min(axis=1))

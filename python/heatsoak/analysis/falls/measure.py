@@ -52,13 +52,12 @@ class Drop:
         lowest: the lowest mean over `HELD_S`; that of the drop where it is shorter.
         last: the mean of the drop's last `LAST_S`, or of all of it where it is shorter.
         recovered: whether throughput came back to `RECOVERED` of the level before.
-        oscillates: whether it falls and recovers regularly, which is one drop.
-        period_s: the length of such a cycle.
+        begin_s: where the fall begins, however little of it can be seen yet.
+        period_s: the length of a cycle, where it falls and recovers regularly: that is one drop.
         duty: the share of a cycle that is low, 0 to 1.
         shape: ``cycle`` where it oscillates, ``slide`` where the loss takes long for the drop's
             length, ``step`` otherwise.
         fall_s: from the onset to where 90 % of the loss is reached.
-        bend_s: where a slow fall begins before 2 % are lost; None where that is the onset.
         from_start: whether it fell before `HELD_SAMPLES` samples had shown a level, so that the
             level before may be higher.
     """
@@ -71,23 +70,22 @@ class Drop:
     lowest: float
     last: float
     recovered: bool
-    oscillates: bool = False
-    period_s: float | None = None
-    duty: float | None = None
-    shape: Shape = "step"
-    fall_s: float = 0.0
-    bend_s: float | None = None
-    from_start: bool = False
+    begin_s: float
+    period_s: float | None
+    duty: float | None
+    shape: Shape
+    fall_s: float
+    from_start: bool
+
+    @property
+    def oscillates(self) -> bool:
+        """Whether it falls and recovers regularly."""
+        return self.shape == "cycle"
 
     @property
     def length_s(self) -> float:
         """How long it lasts."""
         return self.end_s - self.onset_s
-
-    @property
-    def begin_s(self) -> float:
-        """Where the fall begins, however little of it can be seen yet."""
-        return self.onset_s if self.bend_s is None else self.bend_s
 
     @property
     def depth(self) -> float:
@@ -104,9 +102,8 @@ def joined(first: Drop, second: Drop) -> Drop:
     """Return `first` and the deeper fall `second`, which follows it or lies in it, as one drop.
 
     Its end and what it ends at are those of the one that ends later; its mean is over both. It is a
-    slide only where both are, and a cycle where
-    either is. 90 % of the loss of both is reached within the second fall, unless the first took
-    that much already.
+    slide only where both are, and a cycle where either is. 90 % of the loss of both is reached
+    within the second fall, unless the first took that much already.
     """
     last = second if second.end_s >= first.end_s else first
     lost = first.before - last.last
@@ -114,20 +111,21 @@ def joined(first: Drop, second: Drop) -> Drop:
     cycle = second if second.oscillates else first
     second_s = second.length_s
     first_s = last.end_s - first.onset_s - second_s
-    during = (first_s * first.during + second_s * second.during) / (first_s + second_s)
-    both_slide = first.shape == second.shape == "slide"
     return replace(
         first,
         end_s=last.end_s,
         back_s=last.back_s,
-        during=during,
+        during=(first_s * first.during + second_s * second.during) / (first_s + second_s),
         lowest=min(first.lowest, second.lowest),
         last=last.last,
         recovered=last.recovered,
-        oscillates=cycle.oscillates,
         period_s=cycle.period_s,
         duty=cycle.duty,
-        shape="cycle" if cycle.oscillates else "slide" if both_slide else "step",
+        shape=first.shape
+        if first.shape == second.shape
+        else "cycle"
+        if cycle.oscillates
+        else "step",
         fall_s=first.fall_s if is_first else second.onset_s - first.onset_s + second.fall_s,
     )
 
@@ -190,7 +188,7 @@ class Traced:
         left_s = max(since_s, self.at_s(fall.edge) - room_s), min(low_s + room_s, follow_s)
         until = [one for one in self.pieces if one.start <= fall.edge]
         noise = (until or self.pieces)[-1].noise
-        onset_s, bend_s = onset_of(series, bins, noise, (since_s, *left_s, follow_s))
+        onset_s, begin_fall_s = onset_of(series, bins, noise, (since_s, *left_s, follow_s))
         onset_s = min(max(onset_s, begin_s), end_s)
         held_s = max(begin_s, onset_s - definitions.LAST_S) if fall.is_second else begin_s
         # a fall that starts with the step has no level before it but its first samples
@@ -213,8 +211,7 @@ class Traced:
         # the last may be the high part of a swing, or of what came back slowly
         if not (during < before and min(during, last) < (1 - 0.5 * least) * before):
             return None
-        fall_s, is_slide = self._course(fall, onset_s, end_s)
-        shape: Shape = "cycle" if period_s is not None else "slide" if is_slide else "step"
+        fall_s, shape = self._course(fall, onset_s, end_s)
         return Drop(
             onset_s=onset_s,
             end_s=end_s,
@@ -224,11 +221,10 @@ class Traced:
             lowest=min(during, series.lowest(definitions.HELD_S, onset_s, end_s)),
             last=last,
             recovered=fall.recovered,
-            oscillates=period_s is not None,
+            begin_s=min(begin_fall_s, onset_s),
             period_s=period_s,
             duty=duty,
-            shape=shape,
-            bend_s=min(bend_s, onset_s),
+            shape=shape if period_s is None else "cycle",
             fall_s=fall_s,
             from_start=fall.from_start or onset_s < HELD_SAMPLES * series.sampling_s,
         )
@@ -248,7 +244,7 @@ class Traced:
         is_rise = 2 * (curve[fall.end - 1] - curve[start]) >= level - curve[start]
         return start if is_rise and start - fall.start > fall.end - start else fall.end
 
-    def _course(self, fall: Fall, onset_s: float, end_s: float) -> tuple[float, bool]:
+    def _course(self, fall: Fall, onset_s: float, end_s: float) -> tuple[float, Shape]:
         """How long it takes to nine tenths of the loss, and whether it slides."""
         edges_s = self.bins.edges_s
         end = int(np.searchsorted(edges_s, end_s - 0.5 * self.bins.width_s))
@@ -263,7 +259,7 @@ class Traced:
         at = int(np.searchsorted(edges_s, onset_s + 0.25 * long_s)) - fall.edge
         lost = top - rates[min(max(at, 0), len(rates) - 1)]
         is_slide = long_s > 2 * BRIEF_S and lost < _SLIDE * (top - rates[lowest])
-        return max(0.0, fallen_s - onset_s), bool(is_slide)
+        return max(0.0, fallen_s - onset_s), "slide" if is_slide else "step"
 
     def is_wander(self, drop: Drop, drops: list[Drop]) -> bool:
         """Return whether a small fall is the level's own movement: at times it rises as much."""
@@ -394,26 +390,15 @@ def _fits(shapes: Array, rest: Array, known: Array) -> tuple[Array, Array]:
     both = np.minimum((by_rest - across * by_slope / own) / (left + 1e-12), 0.0)
     both = np.where(left > 1e-6 * squares, both, 0.0)
     slopes = (by_slope - across * both) / own
-    total = float(rest @ rest)
-    count = float(known.sum())
-    errors = np.stack(
-        [
-            total - 2 * alone * by_rest + alone**2 * squares,
-            total
-            - 2 * (both * by_rest + slopes * by_slope)
-            + both**2 * squares
-            + slopes**2 * own
-            + 2 * both * slopes * across,
-        ],
-        axis=2,
-    )
-    least = 1e-6 * total + 1e-12
-    logs = -0.5 * count * np.log(np.maximum(errors, 0.0) + least)
-    logs[..., 1] -= 0.5 * np.log(count)
-    falls = np.stack(
-        [np.stack([alone, np.zeros_like(alone)], axis=2), np.stack([both, slopes], axis=2)], axis=2
-    )
-    return logs, falls
+    parts = np.array([[alone, both], [np.zeros_like(alone), slopes]])
+    size, slope_size = parts
+    total, count = float(rest @ rest), float(known.sum())
+    errors = total - 2 * (size * by_rest + slope_size * by_slope) + size**2 * squares
+    errors += slope_size**2 * own
+    errors += 2 * size * slope_size * across
+    logs = -0.5 * count * np.log(np.maximum(errors, 0.0) + (1e-6 * total + 1e-12))
+    logs[1] -= 0.5 * np.log(count)
+    return np.stack([*logs], axis=2), parts.transpose(2, 3, 1, 0)
 
 
 def _ramp_area(age_s: Array, length_s: float) -> Array:

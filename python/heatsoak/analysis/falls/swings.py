@@ -46,7 +46,7 @@ class Swing:
         low: the usual logarithm of its low parts.
         period, duty: in bins, and the part of it that is low.
         course: how its means over whole periods move, relative to the first of them.
-        is_usual: whether it was there from the start.
+        is_usual: whether it was there from the start; a slow one has fallen all the same.
     """
 
     start: int
@@ -76,7 +76,7 @@ def curve_of(bins: Bins) -> tuple[list[Piece], Array]:
         if cuts:
             own, drawn_alone = _told(bins.logs[start:end])
             if own[0].noise.of_mean(1) < usual[0].noise.of_mean(1):
-                usual = [piece.moved(start) for piece in own]
+                usual = [replace(one, start=one.start + start, end=one.end + start) for one in own]
                 curve[start:end] = drawn_alone
         pieces += usual
     return pieces, curve
@@ -176,7 +176,8 @@ def swings_of(bins: Bins, chain: list[Piece], curve: Array) -> list[Swing]:
             course[0] = replace(course[0], start=start)
             course[-1] = replace(course[-1], end=end)
             low, duty = float(np.median(bottoms[some])), float(np.sum(lows[:-1]) / np.sum(periods))
-            is_usual = _is_usual(curve, start, np.max(periods - lows[:-1]), period)
+            is_usual = period * bins.width_s <= 2 * definitions.MAX_STEADY_FALL_S
+            is_usual = is_usual and _is_usual(curve, start, np.max(periods - lows[:-1]), period)
             found.append(Swing(start, end, low, period, duty, course, is_usual))
     return found
 
@@ -330,14 +331,13 @@ def _draw_hidden(logs: Array, curve: Array, piece: Piece, unit: float) -> None:
         first -= 1
     while last + 1 < len(falls) and falls[last + 1] - falls[last] < 2 * period:
         last += 1
-    level = curve[here].copy()
     falls, backs = falls[first : last + 1], backs[first : last + 1]
     lows, periods = _Lengths(), _Lengths()
     if sum(map(lows.gain, backs - falls)) + sum(map(periods.gain, np.diff(falls))) < 0:
         return
     for fall, back, after in zip(falls, backs, np.append(falls[1:], backs[-1:]), strict=True):
-        curve[piece.start + fall : piece.start + back] = level[fall:back] + low
-        curve[piece.start + back : piece.start + after] = level[back:after] + high
+        curve[here][fall:back] += low
+        curve[here][back:after] += high
 
 
 def _line(windows: Array, noise: CurveNoise) -> tuple[int, float, float]:

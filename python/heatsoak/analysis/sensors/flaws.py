@@ -9,6 +9,7 @@ from heatsoak import words
 from heatsoak.analysis.definitions import HOTTEST_C, USUALLY_THROTTLING_C
 from heatsoak.analysis.sensors.readings import TemperatureReadings, ThermalLog
 from heatsoak.analysis.series import lagged, response
+from heatsoak.recording.columns import is_of_surroundings
 from heatsoak.recording.grid import Array
 
 #: The fewest readings from which a temperature is called stuck.
@@ -34,17 +35,12 @@ _LOCKED_K, _LOCKED_S, _LOCKED_READINGS = 15.0, 60.0, 5
 
 #: Values that mean "not measured", and where they come from.
 _CODES = {
-    -273.15: "0 K, a missing sensor",
-    -273.0: "0 K, a missing sensor",
-    -274.0: "0 K, a missing sensor",
-    65261.85: "65535 K, a missing sensor",
-    65262.0: "65535 K, a missing sensor",
+    **dict.fromkeys((-273.15, -273.0, -274.0), "0 K, a missing sensor"),
+    **dict.fromkeys((65261.85, 65262.0), "65535 K, a missing sensor"),
+    **dict.fromkeys((255.0, -128.0, 128.0), "an unset byte"),
     65535.0: "an unset word",
-    255.0: "an unset byte",
     -1.0: "an error code",
-    -128.0: "an unset byte",
     127.0: "the largest signed byte",
-    128.0: "an unset byte",
 }
 #: Values that drives and boards report whatever their temperature is.
 _PLACEHOLDERS = {
@@ -65,9 +61,13 @@ class Flaw:
 
 def stuck(readings: TemperatureReadings, log: ThermalLog) -> Flaw | None:
     """The reading never changes."""
-    values = readings.values
-    first = float(values[0])
-    if len(values) < _STUCK_READINGS or np.any(values != first) or readings.is_of_surroundings:
+    values, first = readings.values, float(readings.values[0])
+    # the surroundings may well stay as warm
+    if (
+        len(values) < _STUCK_READINGS
+        or np.any(values != first)
+        or is_of_surroundings(readings.name)
+    ):
         return None
     placeholder = _match(first, _PLACEHOLDERS)
     under = ", under load too" if len(log.load) else ""
@@ -82,9 +82,10 @@ def frozen(readings: TemperatureReadings, log: ThermalLog) -> Flaw | None:
         return None
     # what it would have read in a gap is unknown
     parted = (np.diff(values) != 0) | (np.diff(t_s) > _UNSEEN_S)
-    edges = np.concatenate([[0], np.flatnonzero(parted) + 1, [len(values)]])
-    longest = int(np.argmax(t_s[edges[1:] - 1] - t_s[edges[:-1]]))
-    first, last = int(edges[longest]), int(edges[longest + 1]) - 1
+    ends = np.flatnonzero(np.append(parted, True))
+    begins = np.append(0, ends[:-1] + 1)
+    longest = int(np.argmax(t_s[ends] - t_s[begins]))
+    first, last = int(begins[longest]), int(ends[longest])
     start_s, end_s = float(t_s[first]) + _REACHES_S, float(t_s[last])
     if last - first < _STUCK_READINGS // 2 or end_s - start_s < 120:
         return None
@@ -202,11 +203,10 @@ def wrapped(readings: TemperatureReadings, _: ThermalLog) -> Flaw | None:
     before, after = readings.values[:-1], readings.values[1:]
     top = np.maximum(before, after)
     over = (np.abs(np.abs(steps) - 256) <= 15) & (top >= 113)
-    if over.any():
-        return Flaw(f"{_jumps(readings.values, int(np.argmax(over)))}: a byte overflows")
     flips = (np.abs(before + after) <= 3) & (np.abs(steps) > 40)
-    if flips.any():
-        return Flaw(f"{_jumps(readings.values, int(np.argmax(flips)))}: its sign flips")
+    for which, what in ((over, "a byte overflows"), (flips, "its sign flips")):
+        if which.any():
+            return Flaw(f"{_jumps(readings.values, int(np.argmax(which)))}: {what}")
     return None
 
 
@@ -295,12 +295,9 @@ def lag_s(readings: TemperatureReadings, log: ThermalLog) -> float | None:
     None if no load started or stopped for at least half a minute, or if the temperature did not
     clearly follow.
     """
-    edges = _changes(log)
-    curves = [curve for at_s, sign in edges if (curve := _about(readings, at_s, sign)) is not None]
-    if not curves:
-        return None
-    response = np.mean(curves, axis=0)
-    if response[-1] < _MIN_RESPONSE_K:
+    curves = [_about(readings, *change) for change in _changes(log)]
+    known = [curve for curve in curves if curve is not None]
+    if not known or (response := np.mean(known, axis=0))[-1] < _MIN_RESPONSE_K:
         return None
     slope = response[_SLOPE_S:] - response[:-_SLOPE_S]
     # the middle of equal maxima: rounding makes flat tops
@@ -315,15 +312,10 @@ def _changes(log: ThermalLog) -> list[tuple[int, int]]:
     known = np.flatnonzero(np.isfinite(loaded))
     if len(known) == 0:
         return []
-    state = loaded[known]
-    turns = np.flatnonzero(np.diff(state)) + 1
-    edges = np.concatenate([[0], turns, [len(state)]])
-    lengths = np.diff(np.concatenate([known[edges[:-1]], [known[-1] + 1]]))
-    return [
-        (int(known[turn]), 1 if state[turn] == 1 else -1)
-        for index, turn in enumerate(turns.tolist())
-        if min(lengths[index], lengths[index + 1]) >= _MIN_STAY_S
-    ]
+    begins_s = known[np.flatnonzero(np.diff(loaded[known], prepend=np.nan))]
+    lengths_s = np.diff(begins_s, append=known[-1] + 1)
+    stays = np.flatnonzero(np.minimum(lengths_s[:-1], lengths_s[1:]) >= _MIN_STAY_S) + 1
+    return [(at_s, 1 if loaded[at_s] == 1 else -1) for at_s in begins_s[stays].tolist()]
 
 
 def _about(readings: TemperatureReadings, at_s: int, sign: int) -> Array | None:

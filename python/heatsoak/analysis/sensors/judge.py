@@ -51,41 +51,33 @@ def trust_from_onsets(trust: SensorTrust, sightings: list[ReadingAtOnset]) -> Se
         return trust
     readings_c, across, where = _widest(seen)
     spread_k = max(readings_c) - min(readings_c)
-    step_k = trust.step_c or 0.0
-    at = f"at the onset of throttling it read {words.temps_text(readings_c)} {where}"
-    known = {"onsets": len(seen), "spread_at_onset_k": spread_k if len(readings_c) > 1 else None}
-    moved = trust.why.split(";")[0]
-
-    def judged(verdict: str, why: str) -> SensorTrust:
-        return trust.model_copy(update={**known, "trust": verdict, "why": why})
-
+    step_k, apart = trust.step_c or 0.0, f"{words.kelvin_text(spread_k)} apart"
+    why = f"at the onset of throttling it read {words.temps_text(readings_c)} {where}"
+    # a step that started cool, got hotter than the onsets, and did not throttle
+    cool = [s for s in sightings if s.start_c is not None and s.start_c < min(readings_c) - ALIKE_K]
+    than_c = max(readings_c) + ALIKE_K + step_k
+    steady = [s for s in cool if s.onset_s is None and s.reading_c > than_c]
+    hotter = max(steady, key=lambda sighting: sighting.reading_c, default=None)
+    verdict = "unknown"
     if len(readings_c) == 1:
         one = "one onset says" if len(seen) == 1 else "onsets in one condition say"
-        return judged("unknown", f"{moved}; {at}: {one} little")
-    if spread_k > APART_K + step_k:
-        return judged(
-            "poor", f"{at}: {words.kelvin_text(spread_k)} apart, it does not explain the throttling"
-        )
-    hotter = _hotter(sightings, max(readings_c) + ALIKE_K + step_k, min(readings_c) - ALIKE_K)
-    if hotter is not None:
-        return judged(
-            "poor",
-            f"{at}, and {words.temp_text(hotter.reading_c)} in '{hotter.step}', which did not "
-            "throttle: it does not explain the throttling",
-        )
-    if spread_k > ALIKE_K + step_k:
-        return judged(
-            "unknown",
-            f"{at}: {words.kelvin_text(spread_k)} apart: it may or may not explain the throttling",
-        )
-    if not _rose(seen):
-        return judged("unknown", f"{at}, hardly higher than before: that says little")
-    if not (across and _varied(seen)):
-        return judged(
-            "unknown",
-            f"{at}, always after a similar time from a similar start: other conditions would tell",
-        )
-    return judged("good", f"{at}, however long it took: it explains the throttling")
+        why = f"{trust.why.split(';')[0]}; {why}: {one} little"
+    elif spread_k > APART_K + step_k:
+        verdict, why = "poor", f"{why}: {apart}, it does not explain the throttling"
+    elif hotter is not None:
+        verdict, there = "poor", f"{words.temp_text(hotter.reading_c)} in '{hotter.step}'"
+        why += f", and {there}, which did not throttle: it does not explain the throttling"
+    elif spread_k > ALIKE_K + step_k:
+        why += f": {apart}: it may or may not explain the throttling"
+    elif not any(s.start_c is not None and s.reading_c - s.start_c >= ALIKE_K for s in seen):
+        why += ", hardly higher than before: that says little"
+    elif not (across and _varied(seen)):
+        why += ", always after a similar time from a similar start: other conditions would tell"
+    else:
+        verdict, why = "good", f"{why}, however long it took: it explains the throttling"
+    known_k = spread_k if len(readings_c) > 1 else None
+    update = {"onsets": len(seen), "spread_at_onset_k": known_k, "trust": verdict, "why": why}
+    return trust.model_copy(update=update)
 
 
 def _widest(seen: list[ReadingAtOnset]) -> tuple[list[float], bool, str]:
@@ -98,35 +90,12 @@ def _widest(seen: list[ReadingAtOnset]) -> tuple[list[float], bool, str]:
     cells: dict[str, dict[object, list[float]]] = defaultdict(lambda: defaultdict(list))
     for sighting in seen:
         cells[sighting.step][sighting.condition].append(sighting.reading_c)
-    by_step = {
-        step: [median(readings) for readings in conditions.values()]
-        for step, conditions in cells.items()
-    }
+    by_step = {step: [*map(median, by.values())] for step, by in cells.items()}
     step, readings = max(by_step.items(), key=lambda item: (max(item[1]) - min(item[1]), item[0]))
     if len(readings) > 1:
         return sorted(readings), True, f"in {len(readings)} conditions ('{step}')"
-    several = sorted(median(readings) for readings in by_step.values())
-    if len(several) == 1:
-        return several, False, f"('{step}')"
-    return several, False, f"in {len(several)} steps"
-
-
-def _hotter(sightings: list[ReadingAtOnset], than_c: float, from_c: float) -> ReadingAtOnset | None:
-    """A step that started cool, got hotter than the other onsets, and did not throttle."""
-    steady = [
-        sighting
-        for sighting in sightings
-        if sighting.onset_s is None
-        and sighting.start_c is not None
-        and sighting.start_c < from_c
-        and sighting.reading_c > than_c
-    ]
-    return max(steady, key=lambda sighting: sighting.reading_c, default=None)
-
-
-def _rose(seen: list[ReadingAtOnset]) -> bool:
-    """Whether the temperature ever rose clearly before an onset."""
-    return any(s.start_c is not None and s.reading_c - s.start_c >= ALIKE_K for s in seen)
+    several = sorted(map(median, by_step.values()))
+    return several, False, f"in {len(several)} steps" if len(several) > 1 else f"('{step}')"
 
 
 def _varied(seen: list[ReadingAtOnset]) -> bool:
@@ -193,7 +162,10 @@ def judge_log(log: ThermalLog) -> list[SensorTrust]:
     for index, readings in enumerate(log.readings):
         trust = _judge_readings(readings, log)
         if not readings.is_of_host and trust.trust != "poor":
-            trust.same_as = _twin(readings, log.readings[:index])
+            # another temperature of the drive that always reads the same, though both change
+            beside = log.readings[:index] if np.ptp(readings.values) > 0 else []
+            same = (one for one in beside if np.array_equal(one.values, readings.values))
+            trust.same_as = next((one.name for one in same if not one.is_of_host), None)
             if trust.same_as is not None:
                 trust.why += f"; it always reads the same as '{trust.same_as}'"
         found.append(trust)
@@ -203,8 +175,7 @@ def judge_log(log: ThermalLog) -> list[SensorTrust]:
 def _judge_readings(readings: TemperatureReadings, log: ThermalLog) -> SensorTrust:
     found: list[flaws.Flaw] = []
     for check in flaws.OF_HOSTS if readings.is_of_host else flaws.OF_DRIVES:
-        flaw = check(readings, log)
-        if flaw is not None:
+        if (flaw := check(readings, log)) is not None:
             if flaw.is_fatal:
                 return SensorTrust(name=readings.name, trust="poor", why=flaw.text)
             found.append(flaw)
@@ -222,16 +193,6 @@ def _judge_readings(readings: TemperatureReadings, log: ThermalLog) -> SensorTru
         trust.lag_s = flaws.lag_s(readings, log)
         trust.why += "; recordings in several conditions would tell whether it explains throttling"
     return trust
-
-
-def _twin(readings: TemperatureReadings, others: list[TemperatureReadings]) -> str | None:
-    """Another temperature of the drive that always reads the same, though both change."""
-    if len(readings.values) < 2 or np.ptp(readings.values) == 0:
-        return None
-    return next(
-        (o.name for o in others if not o.is_of_host and np.array_equal(o.values, readings.values)),
-        None,
-    )
 
 
 def _sightings(

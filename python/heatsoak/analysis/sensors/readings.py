@@ -7,7 +7,7 @@ import polars as pl
 
 from heatsoak.analysis.series import Array
 from heatsoak.recording import Recording, grid
-from heatsoak.recording.columns import TEMPERATURES, is_of_drive, is_of_surroundings
+from heatsoak.recording.columns import TEMPERATURES, is_of_drive
 
 #: The columns that show a load: bytes, I/Os or power, the first that was logged.
 _LOADS = (
@@ -29,11 +29,6 @@ class TemperatureReadings(grid.SensorTrack):
     def is_of_host(self) -> bool:
         """Whether it is not a temperature of the drive."""
         return not is_of_drive(self.name)
-
-    @property
-    def is_of_surroundings(self) -> bool:
-        """Whether it is a temperature of the surroundings, which may well stay constant."""
-        return is_of_surroundings(self.name)
 
     def only(self, keep: np.typing.NDArray[np.bool_]) -> "TemperatureReadings":
         """Return the readings that `keep` selects."""
@@ -96,21 +91,11 @@ def read_stretches(samples: pl.DataFrame) -> dict[str, Stretch]:
     """Return when each step's load started and ended; the first sample of a step without load."""
     # what only has temperatures has no loads
     length_s = pl.col("interval_s") if "interval_s" in samples.columns else pl.lit(None, pl.Float64)
-    rows = (
-        samples.lazy()
-        .filter(pl.col("step").is_not_null())
-        .group_by("step")
-        .agg(
-            (pl.col("t_s") - length_s).min().alias("load_s"),
-            pl.col("t_s").min().alias("first_s"),
-            pl.col("t_s").max().alias("end_s"),
-        )
-        .collect()
-    )
-    return {
-        name: Stretch(first_s if load_s is None else load_s, end_s)
-        for name, load_s, first_s, end_s in rows.iter_rows()
-    }
+    t_s = pl.col("t_s")
+    begin_s, end_s = pl.coalesce((t_s - length_s).min(), t_s.min()), t_s.max()
+    steps = samples.lazy().filter(pl.col("step").is_not_null()).group_by("step")
+    rows = steps.agg(begin_s.alias("begin_s"), end_s.alias("end_s")).collect()
+    return {name: Stretch(*span_s) for name, *span_s in rows.iter_rows()}
 
 
 def _load(samples: pl.DataFrame, names: list[str]) -> Array:
