@@ -3,9 +3,11 @@
 Published figures stand next to the findings where there are any.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
+from statistics import fmean
 from typing import Literal
 
 import numpy as np
@@ -13,6 +15,8 @@ from rich.table import Table
 
 from heatsoak import analysis, catalog, output, words
 from heatsoak.analysis.names import Named, Names, names_of
+from heatsoak.analysis.view import RecordingView
+from heatsoak.facts import table
 from heatsoak.protocol import Protocol
 from heatsoak.recording import Recording
 from heatsoak.report.page import contract
@@ -22,6 +26,8 @@ _MAX_KEYS = 4
 #: The drive in the published table.
 _PUBLISHED_DRIVE = "950 PRO"
 _ONSET, _DEPTH, _MEAN = "onset_s", "depth_pct", "mean_mb_s"
+#: The depth as it was published.
+_PUBLISHED_DEPTH = "depth_at_end_pct"
 _HEADINGS = {"slot": "Slot", "gpus": "GPUs", "gpu_load": "Load"}
 
 
@@ -29,7 +35,10 @@ def print_matrix(
     recordings: Sequence[Recording], findings: analysis.Findings, console: output.Console
 ) -> None:
     """Print when and how far each cell falls, and how many of the published figures hold."""
-    found = matrix(names_of(recordings), findings.recordings, ())
+    names = names_of(recordings)
+    pairs = zip(recordings, findings.recordings, strict=True)
+    rows = [table.rows_of(RecordingView(one), judged) for one, judged in pairs]
+    found = matrix(names, findings.recordings, rows, ())
     if found is None:
         return
     table = Table(title="Throttled by about X % after about Y s", title_justify="left")
@@ -65,15 +74,22 @@ def _in_table(figure: contract.MatrixFigure | None) -> tuple[str, str, output.Te
 
 
 @dataclass(frozen=True)
+class _Step:
+    found: analysis.StepFindings
+    row: table.Row
+
+
+@dataclass(frozen=True)
 class _Member:
     number: int
     named: Named
-    findings: analysis.RecordingFindings
+    steps: list[_Step]
 
 
 def matrix(
     names: Names,
     findings: Sequence[analysis.RecordingFindings],
+    rows: Sequence[Mapping[str, table.Row]],
     workloads: Sequence[contract.WorkloadSection],
 ) -> contract.MatrixSection | None:
     """Return the matrix of the conditions in which recordings differ.
@@ -88,13 +104,14 @@ def matrix(
     by_cell: dict[tuple[str, ...], list[_Member]] = {}
     for number, (named, judged) in enumerate(zip(names.recordings, findings, strict=True)):
         place = tuple(_text(named, key) for key in keys)
-        by_cell.setdefault(place, []).append(_Member(number, named, judged))
+        steps = [_Step(step, rows[number].get(step.step, {})) for step in judged.steps]
+        by_cell.setdefault(place, []).append(_Member(number, named, steps))
     metrics = list(_metrics(workloads))
     cells = [
         contract.MatrixCell(
             recording=members[0].number,
             conditions=dict(zip(keys, place, strict=True)),
-            verdict=_verdict([step for member in members for step in member.findings.steps]),
+            verdict=_verdict([step for member in members for step in member.steps]),
             values=_values(members, metrics, workloads),
         )
         for place, members in by_cell.items()
@@ -159,8 +176,9 @@ def _text(named: Named, key: str) -> str:
 def _metrics(workloads: Sequence[contract.WorkloadSection]) -> Iterator[contract.MatrixMetric]:
     of_published = {chart.step in catalog.PUGET_STEPS for chart in workloads}
     whose = "Sequential: falls" if len(of_published) > 1 else "Falls"
+    by = "by (last 60 s)" if True in of_published else "by"
     yield contract.MatrixMetric(id=_ONSET, label=f"{whose} after", unit="s", worse="low")
-    yield contract.MatrixMetric(id=_DEPTH, label=f"{whose} by (last 60 s)", unit="%", worse="high")
+    yield contract.MatrixMetric(id=_DEPTH, label=f"{whose} {by}", unit="%", worse="high")
     for chart in workloads:
         kinds: list[tuple[str, str, str, Literal["low", "high"]]] = [
             (_ONSET, "falls after", "s", "low"),
@@ -195,16 +213,16 @@ def _steps(
     members: Sequence[_Member],
     metric: contract.MatrixMetric,
     workloads: Sequence[contract.WorkloadSection],
-) -> list[list[analysis.StepFindings]]:
+) -> list[list[_Step]]:
     """The steps that a metric is about, for each run that has any."""
     found = []
     for member in members:
         if metric.workload is None:
-            found.append(_summarised(member.findings.steps))
+            found.append(_summarised(member.steps))
         else:
             lines = next(one.lines for one in workloads if one.id == metric.workload)
             own = [line.step for line in lines if line.recording == member.number]
-            found.append([member.findings.steps[step] for step in own if step is not None])
+            found.append([member.steps[step] for step in own if step is not None])
     return [steps for steps in found if steps]
 
 
@@ -240,33 +258,37 @@ def _rated(
     return metric.model_copy(update={"rated_by": _RATED_BY[kind]})
 
 
-def _worth(kind: str, steps: Sequence[analysis.StepFindings]) -> float | None:
+def _worth(kind: str, steps: Sequence[_Step]) -> float | None:
     """GB until the fall, or minus the level after it, if only capacity makes it fall."""
-    episodes = [episode for step in steps for episode in step.episodes]
-    if not episodes or any(episode.cause not in _CAPACITIES for episode in episodes):
+    causes = {episode.cause for step in steps for episode in step.found.episodes}
+    if not causes or causes.difference(_CAPACITIES):
         return None
+    fell = [step.row for step in steps if step.row.get(_ONSET) is not None]
     if kind == _ONSET:
-        return min(episodes, key=lambda episode: episode.onset_s).written_gb_at_onset
-    level = max(episodes, key=lambda episode: episode.depth_pct).during_mb_s
+        return min(fell, key=itemgetter(_ONSET)).get("onset_gb")
+    level = max(fell, key=itemgetter(_DEPTH)).get("low_mb_s")
     return None if level is None else -level
 
 
-def _summarised(steps: Sequence[analysis.StepFindings]) -> list[analysis.StepFindings]:
+def _summarised(steps: Sequence[_Step]) -> list[_Step]:
     """The steps that the matrix is about: the published ones, if they were run."""
-    chosen = [step for step in steps if step.step in catalog.PUGET_STEPS]
-    return chosen or list(steps)
+    return [step for step in steps if _is_published(step)] or list(steps)
+
+
+def _is_published(step: _Step) -> bool:
+    return step.found.step in catalog.PUGET_STEPS
 
 
 def _figure(
-    metric: contract.MatrixMetric, runs: Sequence[Sequence[analysis.StepFindings]]
+    metric: contract.MatrixMetric, runs: Sequence[Sequence[_Step]]
 ) -> contract.MatrixFigure | None:
     """The mean over runs of each run's earliest onset, deepest fall, or mean rate."""
     if not runs:
         return None
-    if all(step.claim.what in ("hot", "unseen") for steps in runs for step in steps):
+    if all(step.row.get("what") in ("hot", "unseen") for steps in runs for step in steps):
         return contract.MatrixFigure(value=None, text="not judged")
     kind = metric.id.rpartition(".")[2]
-    values = [value for steps in runs if (value := _of_run(kind, steps)) is not None]
+    values = [value for steps in runs if (value := _of_run(metric, steps)) is not None]
     if not values:
         verdict = _verdict([step for steps in runs for step in steps])
         return contract.MatrixFigure(value=None, text=verdict if kind != _MEAN else "not measured")
@@ -277,15 +299,18 @@ def _figure(
     return contract.MatrixFigure(value=mean, text=text)
 
 
-def _of_run(kind: str, steps: Sequence[analysis.StepFindings]) -> float | None:
-    episodes = [episode for step in steps for episode in step.episodes]
-    if kind == _ONSET:
-        return min((episode.onset_s for episode in episodes), default=None)
-    if kind == _DEPTH:
-        # as in the published figures, which stand beside it
-        return max((episode.depth_at_end_pct for episode in episodes), default=None)
-    means = [step.mean_mb_s for step in steps if step.mean_mb_s is not None]
-    return float(np.mean(means)) if means else None
+def _of_run(metric: contract.MatrixMetric, steps: Sequence[_Step]) -> float | None:
+    kind = metric.id.rpartition(".")[2]
+    values: list[float] = []
+    for step in steps:
+        is_beside = kind == _DEPTH and metric.workload is None and _is_published(step)
+        value = step.row.get(_PUBLISHED_DEPTH if is_beside else kind)
+        # what held its speed fell by nothing
+        if value is not None and (kind == _MEAN or step.found.episodes):
+            values.append(value)
+    if not values:
+        return None
+    return fmean(values) if kind == _MEAN else min(values) if kind == _ONSET else max(values)
 
 
 def _with_published(
@@ -316,15 +341,13 @@ def _published(member: _Member) -> catalog.PugetCell | None:
     return catalog.puget_cell(str(conditions["slot"]), gpus, str(conditions["gpu_load"]))
 
 
-def _verdict(steps: Sequence[analysis.StepFindings]) -> str:
-    """The cause of the deepest fall; without one, what is worst of the steps' verdicts."""
-    worst = max(
-        ((episode.depth_pct, episode.cause) for step in steps for episode in step.episodes),
-        default=None,
-    )
-    if worst is not None:
-        return worst[1]
-    return min(steps, key=lambda step: step.claim.rank).verdict if steps else "unknown"
+def _verdict(steps: Sequence[_Step]) -> str:
+    """The verdict of the step that falls deepest; if none does, the worst of their verdicts."""
+
+    def rank(step: _Step) -> tuple[float, ...]:
+        return -step.row.get(_DEPTH, 0.0), *step.found.claim.rank
+
+    return min(steps, key=rank).found.verdict if steps else "unknown"
 
 
 def _held(cells: Sequence[contract.MatrixCell]) -> tuple[str | None, str | None]:
