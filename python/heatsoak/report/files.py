@@ -12,7 +12,7 @@ from heatsoak.analysis.names import Named, Names, names_of
 from heatsoak.analysis.view import RecordingView
 from heatsoak.errors import UsageError
 from heatsoak.exporter.table import write_spreadsheet
-from heatsoak.facts import table
+from heatsoak.facts.table import rows_of
 from heatsoak.output import Progress
 from heatsoak.protocol import label_text
 from heatsoak.recording import Recording
@@ -292,7 +292,7 @@ def _rows(recording: analysis.RecordingFindings, named: Named) -> Iterator[dict[
         "serial": _text(drive.get("serial")),
         **{f"condition.{key}": _text(value) for key, value in recording.conditions.items()},
     }
-    rows = table.rows_of(RecordingView(named.recording), recording) if recording.steps else {}
+    rows = rows_of(RecordingView(named.recording), recording) if recording.steps else {}
     for step in recording.steps:
         row = rows[step.step] | {"step": step.step}
         row["start_temp_c"] = row.get("temp_start_c")

@@ -235,7 +235,6 @@ def charts(
         opened = RecordingView(named.recording)
         views = {view.step.name: view for view in opened.views}
         rows.append(table.rows_of(opened, judged))
-        protocol = named.recording.meta.protocol
         drawn_rounds = _drawn_rounds(judged)
         for index, step in enumerate(judged.steps):
             if step.rounds is not None and step.step not in drawn_rounds:
@@ -253,7 +252,7 @@ def charts(
                 latency=histograms(named.recording, view),
                 level_mb_s=table.level_mb_s(rows[number][step.step]),
             )
-            key = (protocol.name, "" if alone else _name(step), step.workload)
+            key = (named.recording.meta.protocol.name, "" if alone else _name(step), step.workload)
             found.setdefault(key, []).append(line)
     sections = [
         _of_steps(f"w{number}", name, lines, findings, alone=alone)

@@ -160,7 +160,7 @@ def make_page(
         recordings=page_recordings,
         sensor=_sensor(found),
         workloads=workloads,
-        matrix=matrix(names, found, rows, steps),
+        matrix=matrix(names, rows, steps),
         bars=bars,
         curves=curves,
         comparisons=sections,

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
-from statistics import fmean
 from typing import Literal
 
 import numpy as np
 from rich.table import Table
 
 from heatsoak import analysis, catalog, output, words
+from heatsoak.analysis.findings import Claim
 from heatsoak.analysis.names import Named, Names, names_of
 from heatsoak.analysis.view import RecordingView
-from heatsoak.facts import table
+from heatsoak.facts.table import Row, rows_of
 from heatsoak.protocol import Protocol
 from heatsoak.recording import Recording
 from heatsoak.report.page import contract
@@ -26,8 +26,6 @@ _MAX_KEYS = 4
 #: The drive in the published table.
 _PUBLISHED_DRIVE = "950 PRO"
 _ONSET, _DEPTH, _MEAN = "onset_s", "depth_pct", "mean_mb_s"
-#: The depth as it was published.
-_PUBLISHED_DEPTH = "depth_at_end_pct"
 _HEADINGS = {"slot": "Slot", "gpus": "GPUs", "gpu_load": "Load"}
 
 
@@ -35,10 +33,8 @@ def print_matrix(
     recordings: Sequence[Recording], findings: analysis.Findings, console: output.Console
 ) -> None:
     """Print when and how far each cell falls, and how many of the published figures hold."""
-    names = names_of(recordings)
-    pairs = zip(recordings, findings.recordings, strict=True)
-    rows = [table.rows_of(RecordingView(one), judged) for one, judged in pairs]
-    found = matrix(names, findings.recordings, rows, ())
+    rows = list(map(rows_of, map(RecordingView, recordings), findings.recordings))
+    found = matrix(names_of(recordings), rows, ())
     if found is None:
         return
     table = Table(title="Throttled by about X % after about Y s", title_justify="left")
@@ -74,22 +70,15 @@ def _in_table(figure: contract.MatrixFigure | None) -> tuple[str, str, output.Te
 
 
 @dataclass(frozen=True)
-class _Step:
-    found: analysis.StepFindings
-    row: table.Row
-
-
-@dataclass(frozen=True)
 class _Member:
     number: int
     named: Named
-    steps: list[_Step]
+    rows: list[Row]
 
 
 def matrix(
     names: Names,
-    findings: Sequence[analysis.RecordingFindings],
-    rows: Sequence[Mapping[str, table.Row]],
+    rows: Sequence[Mapping[str, Row]],
     workloads: Sequence[contract.WorkloadSection],
 ) -> contract.MatrixSection | None:
     """Return the matrix of the conditions in which recordings differ.
@@ -102,16 +91,15 @@ def matrix(
     order = {key: _order(names, key) for key in keys}
     row_key = max(keys, key=lambda key: len(order[key]))
     by_cell: dict[tuple[str, ...], list[_Member]] = {}
-    for number, (named, judged) in enumerate(zip(names.recordings, findings, strict=True)):
+    for number, (named, by_step) in enumerate(zip(names.recordings, rows, strict=True)):
         place = tuple(_text(named, key) for key in keys)
-        steps = [_Step(step, rows[number].get(step.step, {})) for step in judged.steps]
-        by_cell.setdefault(place, []).append(_Member(number, named, steps))
+        by_cell.setdefault(place, []).append(_Member(number, named, list(by_step.values())))
     metrics = list(_metrics(workloads))
     cells = [
         contract.MatrixCell(
             recording=members[0].number,
             conditions=dict(zip(keys, place, strict=True)),
-            verdict=_verdict([step for member in members for step in member.steps]),
+            verdict=_verdict([row for member in members for row in member.rows]),
             values=_values(members, metrics, workloads),
         )
         for place, members in by_cell.items()
@@ -213,16 +201,16 @@ def _steps(
     members: Sequence[_Member],
     metric: contract.MatrixMetric,
     workloads: Sequence[contract.WorkloadSection],
-) -> list[list[_Step]]:
+) -> list[list[Row]]:
     """The steps that a metric is about, for each run that has any."""
     found = []
     for member in members:
         if metric.workload is None:
-            found.append(_summarised(member.steps))
+            found.append(_summarised(member.rows))
         else:
             lines = next(one.lines for one in workloads if one.id == metric.workload)
             own = [line.step for line in lines if line.recording == member.number]
-            found.append([member.steps[step] for step in own if step is not None])
+            found.append([member.rows[step] for step in own if step is not None])
     return [steps for steps in found if steps]
 
 
@@ -258,34 +246,29 @@ def _rated(
     return metric.model_copy(update={"rated_by": _RATED_BY[kind]})
 
 
-def _worth(kind: str, steps: Sequence[_Step]) -> float | None:
+def _worth(kind: str, steps: Sequence[Row]) -> float | None:
     """GB until the fall, or minus the level after it, if only capacity makes it fall."""
-    causes = {episode.cause for step in steps for episode in step.found.episodes}
-    if not causes or causes.difference(_CAPACITIES):
+    fell = [row for row in steps if _ONSET in row]
+    if not fell or any(row["verdict"] not in _CAPACITIES or row["heat"] != "no" for row in fell):
         return None
-    fell = [step.row for step in steps if step.row.get(_ONSET) is not None]
     if kind == _ONSET:
         return min(fell, key=itemgetter(_ONSET)).get("onset_gb")
     level = max(fell, key=itemgetter(_DEPTH)).get("low_mb_s")
     return None if level is None else -level
 
 
-def _summarised(steps: Sequence[_Step]) -> list[_Step]:
+def _summarised(steps: list[Row]) -> list[Row]:
     """The steps that the matrix is about: the published ones, if they were run."""
-    return [step for step in steps if _is_published(step)] or list(steps)
-
-
-def _is_published(step: _Step) -> bool:
-    return step.found.step in catalog.PUGET_STEPS
+    return [row for row in steps if row["step"] in catalog.PUGET_STEPS] or steps
 
 
 def _figure(
-    metric: contract.MatrixMetric, runs: Sequence[Sequence[_Step]]
+    metric: contract.MatrixMetric, runs: Sequence[Sequence[Row]]
 ) -> contract.MatrixFigure | None:
     """The mean over runs of each run's earliest onset, deepest fall, or mean rate."""
     if not runs:
         return None
-    if all(step.row.get("what") in ("hot", "unseen") for steps in runs for step in steps):
+    if all(row["what"] in ("hot", "unseen") for steps in runs for row in steps):
         return contract.MatrixFigure(value=None, text="not judged")
     kind = metric.id.rpartition(".")[2]
     values = [value for steps in runs if (value := _of_run(metric, steps)) is not None]
@@ -299,18 +282,15 @@ def _figure(
     return contract.MatrixFigure(value=mean, text=text)
 
 
-def _of_run(metric: contract.MatrixMetric, steps: Sequence[_Step]) -> float | None:
+def _of_run(metric: contract.MatrixMetric, steps: Sequence[Row]) -> float | None:
     kind = metric.id.rpartition(".")[2]
-    values: list[float] = []
-    for step in steps:
-        is_beside = kind == _DEPTH and metric.workload is None and _is_published(step)
-        value = step.row.get(_PUBLISHED_DEPTH if is_beside else kind)
-        # what held its speed fell by nothing
-        if value is not None and (kind == _MEAN or step.found.episodes):
-            values.append(value)
-    if not values:
+    if metric.id == _DEPTH and steps[0]["step"] in catalog.PUGET_STEPS:
+        kind = "depth_at_end_pct"  # as in the published figures, which stand beside it
+    # what held its speed fell by nothing
+    found = [row[kind] for row in steps if kind in row and (kind == _MEAN or _ONSET in row)]
+    if not found:
         return None
-    return fmean(values) if kind == _MEAN else min(values) if kind == _ONSET else max(values)
+    return float(np.mean(found) if kind == _MEAN else min(found) if kind == _ONSET else max(found))
 
 
 def _with_published(
@@ -341,13 +321,15 @@ def _published(member: _Member) -> catalog.PugetCell | None:
     return catalog.puget_cell(str(conditions["slot"]), gpus, str(conditions["gpu_load"]))
 
 
-def _verdict(steps: Sequence[_Step]) -> str:
+def _verdict(steps: Sequence[Row]) -> str:
     """The verdict of the step that falls deepest; if none does, the worst of their verdicts."""
 
-    def rank(step: _Step) -> tuple[float, ...]:
-        return -step.row.get(_DEPTH, 0.0), *step.found.claim.rank
+    def rank(row: Row) -> tuple[float, ...]:
+        return -row.get(_DEPTH, 0.0), *Claim(
+            **{key: row[key] for key in ("what", "heat", "loss_pct")}
+        ).rank
 
-    return min(steps, key=rank).found.verdict if steps else "unknown"
+    return min(steps, key=rank)["verdict"] if steps else "unknown"
 
 
 def _held(cells: Sequence[contract.MatrixCell]) -> tuple[str | None, str | None]:
