@@ -24,9 +24,9 @@ from heatsoak.recording.columns import throttle_counters
 #: whether the recording's files changed, `judged_by` which heatsoak judged it. `alike` is the same
 #: for the same step after the same steps; `is_comparable` is false for a step that was cut short
 #: or whose load nobody controlled. `what`, `heat`, `by`, `share` and `loss_pct` are those of the
-#: claim that comes first. Measures are those of `definitions.METRICS`. Counters and wear are the
-#: drive's own, at the end of the step and the start of the recording. A recording without a judged
-#: step has one row with `step` null.
+#: claim that comes first, `fell_by` names the causes of all falls. Measures are those of
+#: `definitions.METRICS`. Counters and wear are the drive's own, at the end of the step and the
+#: start of the recording. A recording without a judged step has one row with `step` null.
 SCHEMA: dict[str, type[pl.DataType]] = {
     **dict.fromkeys(("path", "stamp", "judged_by"), pl.String),
     "started_unix_s": pl.Float64,
@@ -35,7 +35,7 @@ SCHEMA: dict[str, type[pl.DataType]] = {
     **dict.fromkeys(("host", "place", "protocol", "step", "workload", "alike"), pl.String),
     "round": pl.Int64,
     "is_comparable": pl.Boolean,
-    **dict.fromkeys(("verdict", "what", "heat", "by"), pl.String),
+    **dict.fromkeys(("verdict", "fell_by", "what", "heat", "by"), pl.String),
     **dict.fromkeys(("share", "loss_pct", "full_mb_s"), pl.Float64),
     **{name: pl.Float64 for name in definitions.METRICS if not name.startswith("score_")},
     **dict.fromkeys(("used_pct", "written_gb", "throttle_count", "throttle_s"), pl.Float64),
@@ -134,6 +134,7 @@ def _step(step: analysis.StepFindings, recording: Recording) -> dict[str, Any]:
         "alike": load_key(meta.protocol, name, _listed(meta.conditions, "load")),
         "is_comparable": _is_comparable(step, recording),
         "verdict": step.verdict,
+        "fell_by": ", ".join(sorted({one.cause for one in step.episodes})) or None,
         **step.claim.model_dump(include={"what", "heat", "by", "share", "loss_pct"}),
         "full_mb_s": None if step.full_mb_s is None else step.full_mb_s.mid,
     }

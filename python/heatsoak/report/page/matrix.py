@@ -249,7 +249,8 @@ def _rated(
 def _worth(kind: str, steps: Sequence[Row]) -> float | None:
     """GB until the fall, or minus the level after it, if only capacity makes it fall."""
     fell = [row for row in steps if _ONSET in row]
-    if not fell or any(row["verdict"] not in _CAPACITIES or row["heat"] != "no" for row in fell):
+    causes = {cause for row in fell for cause in (row["fell_by"] or "").split(", ")}
+    if not causes or causes.difference(_CAPACITIES):
         return None
     if kind == _ONSET:
         return min(fell, key=itemgetter(_ONSET)).get("onset_gb")
