@@ -67,7 +67,7 @@ def summaries(recordings: int, drives: int, seed: int = 0) -> pl.DataFrame:
 def rows(step: str, rates: Array, columns: Mapping[str, Any]) -> pl.DataFrame:
     """An index's rows of one step, with these `columns`."""
     made = pl.DataFrame(
-        {"model": "a drive", **columns, "mean_mb_s": rates, "level": 1.1 * rates}
+        {"model": "a drive", **columns, "mean_mb_s": rates, "before_mb_s": 1.1 * rates}
     ).with_columns(
         serial=pl.col("drive"),
         host=pl.lit("Linux"),

@@ -296,7 +296,7 @@ def summaries(drive: str, rates: np.ndarray[Any, Any], **columns: Any) -> pl.Dat
             "path": [f"{drive}/{number}" for number in range(count)],
             "started_unix_s": BEGAN_UNIX_S + 10 * DAY_S * np.arange(count),
             "mean_mb_s": rates,
-            "level": rates,
+            "before_mb_s": rates,
         }
     ).with_columns(
         drive=pl.lit(drive),
@@ -391,7 +391,7 @@ def test_too_few_days_are_said_to_be_too_few(tmp_path: Path) -> None:
 
 def test_a_drive_that_only_throttles_sooner_is_said_to_begin_as_fast(tmp_path: Path) -> None:
     lost = np.exp(np.linspace(0, np.log(0.9), 36))
-    rows = summaries("S1", noisy(0) * lost, level=pl.Series(noisy(1)))
+    rows = summaries("S1", noisy(0) * lost, before_mb_s=pl.Series(noisy(1)))
     (series,) = history(drives_of(tmp_path, [rows])).series
     assert series.verdict == "slower"
     assert series.text.endswith("; it begins as fast as then, and falls sooner or further")

@@ -13,16 +13,19 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from command import complaint, heatsoak_here
-from compared import falling, run, steady
+from command import complaint, heatsoak_here, json_here
+from compared import READ, falling, run, steady
+from heatsoak import words
 from heatsoak.analysis import Findings, analyze
+from heatsoak.analysis.judge import read_and_judge
+from heatsoak.facts.table import rows_of
 from heatsoak.output import from_spreadsheet, printable
 from heatsoak.recording import find_recordings
 from heatsoak.report.page import html
 from heatsoak.report.page.contract import Page
 from idle_logs import idle_log
 from ocptv import output as ocptv
-from paged import HOSTILE
+from paged import HOSTILE, page_of
 
 #: A program that is no page: these tests are of what goes around it.
 LOAD, STAND_IN = html.Bundle.load, html.Bundle.of("document.title += '';", "body { margin: 0 }")
@@ -148,18 +151,47 @@ def test_without_its_program_a_page_says_what_to_install_before_anything_is_read
     assert "make build" in line
 
 
-def test_the_table_has_a_row_for_each_episode_or_step_without_one(
-    pair: Path, tmp_path: Path
-) -> None:
-    report(tmp_path, pair, "x.csv")
-    with (tmp_path / "x.csv").open(newline="", encoding="utf-8") as file:
-        bare, cooled = csv.DictReader(file)
-    assert (bare["condition.heatsink"], cooled["condition.heatsink"]) == ("none", "big")
-    assert float(bare["onset_s"]) == pytest.approx(60, abs=1)
-    assert float(bare["depth_pct"]) == pytest.approx(50, abs=2)
-    assert (bare["episode"], cooled["episode"]) == ("1", "")
-    assert cooled["verdict"] == "steady"
-    assert (cooled["onset_s"], cooled["evidence"]) == ("", "")
+@pytest.mark.parametrize("step", ["read", "sequential-read"])
+def test_terminal_page_and_table_show_what_the_row_of_a_step_has(tmp_path: Path, step: str) -> None:
+    deepening = np.append(falling(90, 0.5)[:2100], steady(500, 90))
+    for seed, (sink, rates) in enumerate((("big", steady(2000)), ("none", deepening))):
+        power: dict[str, Any] = {"seed": seed, "more": {"power_w": 4.0 + seed}}
+        made = run({"heatsink": sink}, {step: rates}, steps=[{**READ, "name": step}], **power)
+        made.save(tmp_path / sink)
+    recordings = list(find_recordings(tmp_path))
+    opened, found = read_and_judge(recordings)
+    cooled, bare = (rows_of(*both)[step] for both in zip(opened, found.recordings, strict=True))
+    assert "onset_s" not in cooled
+    assert bare["onset_s"] == pytest.approx(90, abs=1)
+    assert bare["depth_pct"] < bare["depth_at_end_pct"] - 5
+
+    page = page_of(recordings)
+    assert page.matrix is not None
+    held, fell = (cell.values for cell in page.matrix.cells)
+    # beside published figures stands the depth by which those were drawn
+    depth = "depth_at_end_pct" if step == "sequential-read" else "depth_pct"
+    assert (fell["onset_s"].value, fell["depth_pct"].value) == (bare["onset_s"], bare[depth])
+    keys = ("onset_s", "depth_pct", "mean_mb_s")
+    assert [fell[f"w1.{key}"].value for key in keys] == [bare[key] for key in keys]
+    assert [held[f"w1.{key}"].value for key in keys] == [None, None, cooled["mean_mb_s"]]
+    bars = [(bar.value, bar.power_w) for bar in page.bars[0].bars]
+    assert bars == [(row["mean_mb_s"], row["power_mean_w"]) for row in (cooled, bare)]
+
+    report(tmp_path, tmp_path, "x.csv")
+    lines = list(csv.DictReader((tmp_path / "x.csv").read_text("utf-8").splitlines()))
+    told = json_here("analyze", "big", "none", "--format", "json", cwd=tmp_path)["recordings"]
+    whole = ("duration_s", "mean_mb_s", "power_mean_w", "energy_j", "verdict")
+    for row, line, judged in zip((cooled, bare), lines, told, strict=True):
+        assert line["condition.heatsink"] == judged["conditions"]["heatsink"]
+        assert [line[key] for key in whole] == [str(row[key]) for key in whole]
+        assert [judged["steps"][0][key] for key in whole] == [row[key] for key in whole]
+    of_table = [float(lines[1][key]) for key in ("onset_s", "depth_pct", "temp_c_at_onset")]
+    assert of_table == [bare[key] for key in ("onset_s", "depth_pct", "onset_temp_c")]
+    assert [line["episode"] for line in lines] == ["", "1"]
+    assert (lines[0]["onset_s"], lines[0]["depth_pct"], lines[0]["evidence"]) == ("", "", "")
+    said = heatsoak_here("analyze", "big", "none", cwd=tmp_path).stdout
+    fall = words.percent_text(bare["depth_pct"]), words.duration_text(bare["onset_s"])
+    assert "by {} after {}".format(*fall) in said
 
 
 def junit(place: Path, name: str = "x.xml") -> ElementTree.Element:

@@ -76,11 +76,15 @@ METRICS = {
         Metric("end_iops", "end level", "IOPS", "higher"),
         Metric("onset_s", "falls after", "s", "higher"),
         Metric("onset_gb", "falls after", "GB", "higher"),
+        Metric("onset_temp_c", "falls at", "C", None, "difference", "K", 1.0, is_shown=False),
         Metric("before_mb_s", "until then", "MB/s", "higher"),
         Metric("before_iops", "until then", "IOPS", "higher"),
         Metric("low_mb_s", "falls to", "MB/s", "higher"),
         Metric("low_iops", "falls to", "IOPS", "higher"),
         Metric("depth_pct", "falls by", "%", "lower", "difference", "pp", 1.0),
+        Metric(
+            "depth_at_end_pct", "in its last 60 s", "%", "lower", "difference", "pp", 1.0, False
+        ),
         Metric("consistency_mean_iops", "last 400 s", "IOPS", "higher"),
         Metric("consistency_stdev_iops", "stdev of these", "IOPS", "lower"),
         Metric("consistency_ratio", "mean / stdev", "x", "higher"),

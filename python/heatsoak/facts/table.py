@@ -24,8 +24,7 @@ from heatsoak.recording.columns import throttle_counters
 #: whether the recording's files changed, `judged_by` which heatsoak judged it. `alike` is the same
 #: for the same step after the same steps; `is_comparable` is false for a step that was cut short
 #: or whose load nobody controlled. `what`, `heat`, `by`, `share` and `loss_pct` are those of the
-#: claim that comes first. `level` is that before the first episode, in MB/s or, if no bytes were
-#: logged, IOPS; `throttled_mb_s` is that after it, if heat caused it. Measures are those of
+#: claim that comes first, `fell_by` names the causes of all falls. Measures are those of
 #: `definitions.METRICS`. Counters and wear are the drive's own, at the end of the step and the
 #: start of the recording. A recording without a judged step has one row with `step` null.
 SCHEMA: dict[str, type[pl.DataType]] = {
@@ -36,8 +35,8 @@ SCHEMA: dict[str, type[pl.DataType]] = {
     **dict.fromkeys(("host", "place", "protocol", "step", "workload", "alike"), pl.String),
     "round": pl.Int64,
     "is_comparable": pl.Boolean,
-    **dict.fromkeys(("verdict", "what", "heat", "by"), pl.String),
-    **dict.fromkeys(("share", "loss_pct", "full_mb_s", "level", "throttled_mb_s"), pl.Float64),
+    **dict.fromkeys(("verdict", "fell_by", "what", "heat", "by"), pl.String),
+    **dict.fromkeys(("share", "loss_pct", "full_mb_s"), pl.Float64),
     **{name: pl.Float64 for name in definitions.METRICS if not name.startswith("score_")},
     **dict.fromkeys(("used_pct", "written_gb", "throttle_count", "throttle_s"), pl.Float64),
 }
@@ -45,16 +44,37 @@ _COUNTERS = {"throttle_count": "throttle_count.", "throttle_s": "throttle_time_s
 _FIRMWARE_LABELS = ("firmware", "fw")
 
 
-def summaries_of(opened: RecordingView, found: analysis.RecordingFindings) -> list[dict[str, Any]]:
+Row = dict[str, Any]
+
+
+def summaries_of(opened: RecordingView, found: analysis.RecordingFindings) -> list[Row]:
     """Return the rows of a judged recording, without `path`, `stamp` and `judged_by`."""
-    recording, meta = opened.recording, opened.recording.meta
+    return list(rows_of(opened, found).values()) or [_whose(opened.recording)]
+
+
+def rows_of(opened: RecordingView, found: analysis.RecordingFindings) -> dict[str, Row]:
+    """Return the same by the names that steps have in `found`."""
+    recording = opened.recording
+    views = {view.step.name: view for view in opened.views}
+    whose = _whose(recording) if found.steps else {}
+    return {
+        step.step: whose
+        | _step(step, recording)
+        | _numbers(views[step.step], step, recording.meta.columns)
+        for step in found.steps
+    }
+
+
+def level_mb_s(row: Row) -> float | None:
+    """Return the level until a step first falls, or its mean if it does not."""
+    level: float | None = row.get("before_mb_s", row.get("mean_mb_s"))
+    return level
+
+
+def _whose(recording: Recording) -> dict[str, Any]:
+    meta = recording.meta
     whose = {"started_unix_s": meta.started_unix_s, **_drive(recording), **_setting(recording)}
-    whose |= {"protocol": meta.protocol.name} | _wear(recording)
-    rows = [
-        whose | _step(step, recording) | _numbers(view, step, meta.columns)
-        for step, view in zip(found.steps, opened.views, strict=True)
-    ]
-    return rows or [whose]
+    return whose | {"protocol": meta.protocol.name} | _wear(recording)
 
 
 def _drive(recording: Recording) -> dict[str, Any]:
@@ -105,11 +125,6 @@ def _wear(recording: Recording) -> dict[str, Any]:
 
 
 def _step(step: analysis.StepFindings, recording: Recording) -> dict[str, Any]:
-    first = step.episodes[0] if step.episodes else None
-    level = step.mean_mb_s if first is None else first.before_mb_s or first.before_iops
-    slowed_mb_s = None
-    if first is not None and first in step.by_heat and first.before_mb_s is not None:
-        slowed_mb_s = first.before_mb_s * (1 - first.depth_pct / 100)
     name = step.step if step.round is None else step.step.removesuffix(f"/{step.round}")
     meta = recording.meta
     return {
@@ -118,11 +133,10 @@ def _step(step: analysis.StepFindings, recording: Recording) -> dict[str, Any]:
         "workload": output.printable(step.workload),
         "alike": load_key(meta.protocol, name, _listed(meta.conditions, "load")),
         "is_comparable": _is_comparable(step, recording),
-        "level": level,
         "verdict": step.verdict,
+        "fell_by": ", ".join(sorted({one.cause for one in step.episodes})) or None,
         **step.claim.model_dump(include={"what", "heat", "by", "share", "loss_pct"}),
         "full_mb_s": None if step.full_mb_s is None else step.full_mb_s.mid,
-        "throttled_mb_s": slowed_mb_s,
     }
 
 
@@ -145,7 +159,8 @@ def _numbers(
 ) -> dict[str, float | None]:
     """A step's measures, and the drive's counters at its end."""
     found = {name: one.value for name, one in measures_of(view, judged).items()}
-    found["duration_s"] = view.duration_s
+    # of steps that end with their time, they say no more than the mean and the power
+    found |= {"duration_s": view.duration_s, "energy_j": judged.energy_j}
     for name, prefix in _COUNTERS.items():
         counted = [
             view.track(column).values
@@ -196,14 +211,12 @@ def _rates(view: StepView) -> dict[str, RateSeries]:
 def _measures(view: StepView, judged: findings.StepFindings) -> Iterator[tuple[str, Measure]]:
     step, end_s = view.step, view.throughput.duration_s
     rates = _rates(view)
-    means = {unit: series.mean(0.0, end_s) for unit, series in rates.items()}
+    means = {unit: series.mean(-math.inf, math.inf) for unit, series in rates.items()}
     for unit, series in rates.items():
         yield f"mean_{unit}", Measure(means[unit])
         yield f"end_{unit}", Measure(series.mean(max(0.0, end_s - definitions.LAST_S), end_s))
-    # those of reads or writes alone have another level
-    fell = [episode for episode in judged.episodes if episode.direction is None]
-    if fell or judged.claim.what == "held":
-        yield from _falls(view, fell)
+    if judged.episodes or judged.claim.what == "held":
+        yield from _falls(view, judged.episodes)
     if "iops" in rates:
         yield from _steadiness(rates["iops"])
     if step.is_replay and "mb_s" in rates:
@@ -221,13 +234,14 @@ def _measures(view: StepView, judged: findings.StepFindings) -> Iterator[tuple[s
     if len(view.temp.values):
         yield "temp_start_c", Measure(view.start_c)
         yield "temp_max_c", Measure(view.max_temp_c)
-    watts = _weighted_mean(view, view.column("power_w"), None)
-    if watts is not None:
-        yield "power_mean_w", Measure(watts)
+    if judged.power_mean_w is not None:
+        yield "power_mean_w", Measure(judged.power_mean_w)
         if step.is_replay:
-            yield "energy_j", Measure(watts * view.duration_s)
-        if "mb_s" in rates and watts:
-            yield "efficiency_mb_per_j", Measure(means["mb_s"] / watts)
+            yield "energy_j", Measure(judged.energy_j)
+        if "mb_s" in rates and judged.power_mean_w:
+            yield "efficiency_mb_per_j", Measure(means["mb_s"] / judged.power_mean_w)
+    # those of reads or writes alone have another level
+    fell = [episode for episode in judged.episodes if episode.direction is None]
     for series in rates.values():
         yield from _levels(fell, series, is_own=series is view.throughput)
 
@@ -273,7 +287,7 @@ def _levels(
     if not fell:
         return
     first = min(fell, key=attrgetter("onset_s"))
-    if first.onset_s > 0:
+    if is_own or first.onset_s > 0:
         until = first.rates[0] if is_own else series.mean(0.0, first.onset_s)
         yield f"before_{series.unit}", Measure(until)
     deepest = max(fell, key=attrgetter("depth_pct"))
@@ -282,13 +296,16 @@ def _levels(
 
 
 def _falls(view: StepView, fell: Sequence[findings.Episode]) -> Iterator[tuple[str, Measure]]:
-    """When throughput first falls, and how far it falls at most."""
-    onset_s = min((episode.onset_s for episode in fell), default=None)
-    until_s = view.duration_s if onset_s is None else onset_s
-    yield "onset_s", Measure(onset_s, until_s)
+    """When throughput first falls, how warm the drive is then, and how far it falls at most."""
+    first = min(fell, key=attrgetter("onset_s"), default=None)
+    until_s = view.duration_s if first is None else first.onset_s
+    yield "onset_s", Measure(None if first is None else until_s, until_s)
     if written_gb := view.written_gb(until_s):
-        yield "onset_gb", Measure(None if onset_s is None else written_gb, written_gb)
-    yield "depth_pct", Measure(max((episode.depth_pct for episode in fell), default=0.0))
+        yield "onset_gb", Measure(None if first is None else written_gb, written_gb)
+    if first is not None and first.temp_c_at_onset is not None:
+        yield "onset_temp_c", Measure(first.temp_c_at_onset)
+    yield "depth_pct", Measure(max((one.depth_pct for one in fell), default=0.0))
+    yield "depth_at_end_pct", Measure(max((one.depth_at_end_pct for one in fell), default=0.0))
 
 
 def _steadiness(series: RateSeries) -> Iterator[tuple[str, Measure]]:

@@ -31,7 +31,7 @@ _WRITE_AGAIN_S = 60.0
 #: What rows mean; another number judges all recordings again.
 _VERSION = (
     f"{heatsoak.__version__}, findings "
-    f"{analysis.Findings.model_fields['schema_version'].default}, 3"
+    f"{analysis.Findings.model_fields['schema_version'].default}, 4"
 )
 
 

@@ -252,7 +252,7 @@ def _out_of_order(written: pl.DataFrame) -> list[str]:
 
 def _days(compared: pl.DataFrame) -> dict[int, Days]:
     """The days of each series; `compared` are its summaries by date."""
-    level = pl.col("level")
+    level = pl.coalesce("before_mb_s", "mean_mb_s", "before_iops", "mean_iops")
     found = compared.group_by("series", "day", "setting", "version", maintain_order=True).agg(
         rate=pl.col("rate").log().mean(), level=level.filter(level > 0).log().mean()
     )

@@ -8,9 +8,11 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 import polars as pl
 
 from heatsoak import analysis, writing
-from heatsoak.analysis.names import Names, names_of
+from heatsoak.analysis.names import Named, Names, names_of
+from heatsoak.analysis.view import RecordingView
 from heatsoak.errors import UsageError
 from heatsoak.exporter.table import write_spreadsheet
+from heatsoak.facts.table import rows_of
 from heatsoak.output import Progress
 from heatsoak.protocol import label_text
 from heatsoak.recording import Recording
@@ -237,9 +239,8 @@ def _page(
 
 _STEP = {
     **dict.fromkeys(("step", "workload"), pl.String),
-    **dict.fromkeys(
-        ("duration_s", "mean_mb_s", "start_temp_c", "power_mean_w", "energy_j"), pl.Float64
-    ),
+    **dict.fromkeys(("duration_s", "mean_mb_s", "mean_iops", "start_temp_c"), pl.Float64),
+    **dict.fromkeys(("power_mean_w", "energy_j"), pl.Float64),
     **dict.fromkeys(("verdict", "what", "heat"), pl.String),
 }
 _CHANGING = [
@@ -277,23 +278,25 @@ def findings_table(findings: analysis.Findings, names: Names) -> pl.DataFrame:
     rows = [
         row
         for named, recording in zip(names.recordings, findings.recordings, strict=True)
-        for row in _rows(recording, named.label)
+        for row in _rows(recording, named)
     ]
     return pl.DataFrame([{key: row.get(key) for key in schema} for row in rows], schema=schema)
 
 
-def _rows(recording: analysis.RecordingFindings, label: str) -> Iterator[dict[str, Any]]:
+def _rows(recording: analysis.RecordingFindings, named: Named) -> Iterator[dict[str, Any]]:
     drive = recording.drive
     whose = {
-        "recording": label,
+        "recording": named.label,
         "path": recording.path,
         "drive": _text(drive.get("model") or drive.get("path")),
         "serial": _text(drive.get("serial")),
         **{f"condition.{key}": _text(value) for key, value in recording.conditions.items()},
     }
+    rows = rows_of(RecordingView(named.recording), recording) if recording.steps else {}
     for step in recording.steps:
-        known = {"what": step.claim.what, "heat": step.claim.heat}
-        of_step = whose | {key: known.get(key, getattr(step, key, None)) for key in _STEP}
+        row = rows[step.step] | {"step": step.step}
+        row["start_temp_c"] = row.get("temp_start_c")
+        of_step = whose | {key: row.get(key) for key in _STEP}
         if not step.episodes:
             yield of_step | {"evidence": "; ".join(step.reasons) or None}
         for number, episode in enumerate(step.episodes, 1):

@@ -6,15 +6,17 @@ measure.
 """
 
 from collections.abc import Callable
+from operator import attrgetter, itemgetter
 from statistics import median
 
 import numpy as np
 import polars as pl
 
 from heatsoak import words
-from heatsoak.analysis import Consistency, Episode, consistency
+from heatsoak.analysis import Episode, consistency
 from heatsoak.analysis.definitions import LAST_S, MIN_DROP
 from heatsoak.analysis.findings import RateLevel
+from heatsoak.facts.table import Row, level_mb_s
 from heatsoak.protocol import WorkloadStep
 from heatsoak.reproduce import runner
 from heatsoak.reproduce.reviews import REVIEW_MEASURES
@@ -32,24 +34,22 @@ CAPTURE_BUFFER_S = 1.0
 
 def cell_onset_s(case: runner.FigureInput) -> runner.Figure:
     """The earlier onset of a cell's steps."""
-    return _onset_s(runner.only(case.runs), case.steps)
+    return onset_s(case)
 
 
 def cell_depth_pct(case: runner.FigureInput) -> runner.Figure:
     """The deeper fall of a cell's steps, by its last 60 s, as it was drawn."""
-    return max(
-        episode.depth_at_end_pct for episode in _episodes(runner.only(case.runs), case.steps)
-    )
+    rows = _fallen(runner.only(case.runs), case.steps)
+    return float(max(row["depth_at_end_pct"] for row in rows))
 
 
 def earliest_onset_s(case: runner.FigureInput) -> runner.Figure:
     """The soonest onset of all places in which there is one."""
-    onsets = [
-        e.onset_s for run in case.runs for name in case.steps for e in run.step(name).episodes
-    ]
+    rows = [run.row(name) for run in case.runs for name in case.steps]
+    onsets = [row["onset_s"] for row in rows if "onset_s" in row]
     if not onsets:
         raise runner.NotMeasured("nothing throttled anywhere")
-    return min(onsets)
+    return float(min(onsets))
 
 
 def onset_s(case: runner.FigureInput) -> runner.Figure:
@@ -59,7 +59,7 @@ def onset_s(case: runner.FigureInput) -> runner.Figure:
 
 def written_gb_at_onset(case: runner.FigureInput) -> runner.Figure:
     """How much a step writes while it keeps its level, 10^9 bytes."""
-    return _written_gb(_first(runner.only(case.runs), case.steps))
+    return _written_gb(_first(runner.only(case.runs), case.steps).get("onset_gb"))
 
 
 def cliff_s(case: runner.FigureInput) -> runner.Figure:
@@ -71,7 +71,7 @@ def cliff_s(case: runner.FigureInput) -> runner.Figure:
 def cliff_gb(case: runner.FigureInput) -> runner.Figure:
     """How much was written before a step's deepest fall, 10^9 bytes; heat must not be its cause."""
     episode, but = _cliff(case)
-    return runner.MeasuredFigure(_written_gb(episode), but)
+    return runner.MeasuredFigure(_written_gb(episode.written_gb_at_onset), but)
 
 
 def onset_later_s(case: runner.FigureInput) -> runner.Figure:
@@ -90,7 +90,7 @@ def onset_ratio_x(case: runner.FigureInput) -> runner.Figure:
 
 def temp_at_onset_c(case: runner.FigureInput) -> runner.Figure:
     """The reported temperature when it starts to throttle; the least fitting of several places."""
-    temps = [_first(run, case.steps).temp_c_at_onset for run in case.runs]
+    temps = [_first(run, case.steps).get("onset_temp_c") for run in case.runs]
     known = [temp for temp in temps if temp is not None]
     if len(known) < len(temps):
         raise runner.NotMeasured("no temperature was recorded")
@@ -108,7 +108,8 @@ def throttles(case: runner.FigureInput) -> runner.Figure:
 def max_temp_c(case: runner.FigureInput) -> runner.Figure:
     """The highest that the drive reports in the steps."""
     run = runner.only(case.runs)
-    return max(float(_temps_c(run, name)["temp_c"].to_numpy().max()) for name in case.steps)
+    why = "{}: no temperature was recorded in '{}'".format
+    return max(run.number(name, "temp_max_c", why(run.job.name, name)) for name in case.steps)
 
 
 def steady_temp_c(case: runner.FigureInput) -> runner.Figure:
@@ -153,14 +154,14 @@ def level_gain_mb_s(case: runner.FigureInput) -> runner.Figure:
 
 def falls(case: runner.FigureInput) -> runner.Figure:
     """Whether any of the steps has an episode."""
-    return any(run.step(name).episodes for run in case.runs for name in case.steps)
+    return any("onset_s" in run.row(name) for run in case.runs for name in case.steps)
 
 
 def is_host_limit(case: runner.FigureInput) -> runner.Figure:
     """Whether the steps are slower than elsewhere, with as many cards, and yet do not fall."""
     for run in case.runs:
         for name in case.steps:
-            verdict = run.step(name).verdict
+            verdict = run.row(name)["verdict"]
             if verdict not in ("steady", "limited-by-host"):
                 return runner.MeasuredFigure(0.0, f"'{name}' in {run.job.place} is {verdict}")
     for run, other in case.pairs():
@@ -178,18 +179,19 @@ def is_host_limit(case: runner.FigureInput) -> runner.Figure:
 
 def steady_mean_iops(case: runner.FigureInput) -> runner.Figure:
     """The mean."""
-    return _steady(runner.only(case.runs), case.steps).mean_iops
+    return _steady(runner.only(case.runs), case.steps, "mean_iops")
 
 
 def steady_stdev_iops(case: runner.FigureInput) -> runner.Figure:
     """The standard deviation."""
-    return _steady(runner.only(case.runs), case.steps).stdev_iops
+    return _steady(runner.only(case.runs), case.steps, "stdev_iops")
 
 
 def steady_mean_change_pct(case: runner.FigureInput) -> runner.Figure:
     """The mean compared with that of the other place, in percent; less is negative."""
-    here, there = (_steady(runner.only(runs), case.steps) for runs in (case.runs, case.against))
-    return 100 * (here.mean_iops / _positive(there.mean_iops) - 1)
+    both = (runner.only(case.runs), runner.only(case.against))
+    here, there = (_steady(run, case.steps, "mean_iops") for run in both)
+    return 100 * (here / _positive(there) - 1)
 
 
 def is_one_level(case: runner.FigureInput) -> runner.Figure:
@@ -217,11 +219,10 @@ def lows_above_highs(case: runner.FigureInput) -> runner.Figure:
 
 def ratios_are_alike(case: runner.FigureInput) -> runner.Figure:
     """Whether the ratios of all drives are within a factor of two."""
-    ratios = [_steady(run, case.steps).ratio for run in case.runs]
-    known = [ratio for ratio in ratios if ratio is not None]
-    if len(known) < len(ratios):
+    if not all(_steady(run, case.steps, "stdev_iops") for run in case.runs):
         return runner.MeasuredFigure(0.0, "a drive with no deviation has no ratio")
-    return max(known) <= ALIKE_X * min(known)
+    ratios = [_steady(run, case.steps, "ratio") for run in case.runs]
+    return max(ratios) <= ALIKE_X * min(ratios)
 
 
 # ---- gains of one place over another, step by step
@@ -291,7 +292,7 @@ def is_not_throttled(case: runner.FigureInput) -> runner.Figure:
 
 def duration_min(case: runner.FigureInput) -> runner.Figure:
     """How long a step takes, in minutes."""
-    return runner.only(case.runs).step(runner.only_step(case.steps)).duration_s / 60
+    return float(runner.only(case.runs).row(runner.only_step(case.steps))["duration_s"]) / 60
 
 
 def most_power_w(case: runner.FigureInput) -> runner.Figure:
@@ -370,41 +371,41 @@ def _holds(holds: bool, otherwise: str) -> runner.MeasuredFigure:
     return runner.MeasuredFigure(1.0) if holds else runner.MeasuredFigure(0.0, otherwise)
 
 
-def _episodes(run: runner.FinishedRun, steps: tuple[str, ...]) -> list[Episode]:
-    episodes = [episode for name in steps for episode in run.step(name).episodes]
-    if not episodes:
+def _fallen(run: runner.FinishedRun, steps: tuple[str, ...]) -> list[Row]:
+    rows = [row for row in map(run.row, steps) if "onset_s" in row]
+    if not rows:
         raise runner.NotMeasured(f"nothing falls in {run.job.place}: {', '.join(steps)}")
-    return episodes
+    return rows
 
 
-def _first(run: runner.FinishedRun, steps: tuple[str, ...]) -> Episode:
-    return min(_episodes(run, steps), key=lambda episode: episode.onset_s)
+def _first(run: runner.FinishedRun, steps: tuple[str, ...]) -> Row:
+    return min(_fallen(run, steps), key=itemgetter("onset_s"))
 
 
 def _onset_s(run: runner.FinishedRun, steps: tuple[str, ...]) -> float:
-    return _first(run, steps).onset_s
+    return float(_first(run, steps)["onset_s"])
 
 
 def _cliff(case: runner.FigureInput) -> tuple[Episode, str | None]:
     """The deepest fall, and what speaks against its being a cliff."""
     run = runner.only(case.runs)
-    deepest = max(_episodes(run, case.steps), key=lambda episode: episode.depth_pct)
-    is_heat = any(deepest in run.step(name).by_heat for name in case.steps)
+    _fallen(run, case.steps)
+    steps = list(map(run.step, case.steps))
+    fell = [episode for step in steps for episode in step.episodes]
+    deepest = max(fell, key=attrgetter("depth_pct"))
+    is_heat = any(deepest in step.by_heat for step in steps)
     return deepest, "it is judged to be heat" if is_heat else None
 
 
-def _written_gb(episode: Episode) -> float:
-    if episode.written_gb_at_onset is None:
+def _written_gb(written_gb: float | None) -> float:
+    if written_gb is None:
         raise runner.NotMeasured("nothing was written")
-    return episode.written_gb_at_onset
+    return written_gb
 
 
 def _level_before(run: runner.FinishedRun, name: str) -> float:
-    step = run.step(name)
-    level = step.episodes[0].before_mb_s if step.episodes else step.mean_mb_s
-    if level is None:
-        raise runner.NotMeasured(f"'{name}' in {run.job.place} moved nothing")
-    return level
+    level = level_mb_s(run.row(name))
+    return _mean_mb_s(run, name) if level is None else level
 
 
 def _temps_c(run: runner.FinishedRun, name: str | None) -> pl.DataFrame:
@@ -423,18 +424,12 @@ def _mean_at_end_c(temps: pl.DataFrame) -> float:
 
 
 def _end_mb_s(run: runner.FinishedRun, name: str) -> float:
-    series = run.view(name).throughput
-    level = series.mean(series.duration_s - LAST_S, series.duration_s)
-    if not np.isfinite(level):
-        raise runner.NotMeasured(f"'{name}' in {run.job.place} moved nothing")
-    return level
+    return run.number(name, "end_mb_s", f"'{name}' in {run.job.place} moved nothing")
 
 
-def _steady(run: runner.FinishedRun, steps: tuple[str, ...]) -> Consistency:
-    found = run.step(runner.only_step(steps)).consistency
-    if found is None:
-        raise runner.NotMeasured("the step is too short")
-    return found
+def _steady(run: runner.FinishedRun, steps: tuple[str, ...], what: str) -> float:
+    name = runner.only_step(steps)
+    return run.number(name, f"consistency_{what}", "the step is too short")
 
 
 def _seconds(run: runner.FinishedRun, steps: tuple[str, ...]) -> consistency.PerSecond:
@@ -456,9 +451,7 @@ def _two_levels(case: runner.FigureInput) -> list[RateLevel]:
 
 
 def _mean_mb_s(run: runner.FinishedRun, name: str) -> float:
-    mean = run.step(name).mean_mb_s
-    if mean is None:
-        raise runner.NotMeasured(f"'{name}' in {run.job.place} moved nothing")
+    mean = run.number(name, "mean_mb_s", f"'{name}' in {run.job.place} moved nothing")
     return _positive(mean)
 
 

@@ -78,10 +78,8 @@ def mean_power_w(case: runner.FigureInput) -> runner.Figure:
 
 def mean_mb_s(case: runner.FigureInput) -> runner.Figure:
     """The mean speed of a step."""
-    mean = runner.only(case.runs).step(runner.only_step(case.steps)).mean_mb_s
-    if mean is None:
-        raise runner.NotMeasured("nothing was moved")
-    return mean
+    run = runner.only(case.runs)
+    return run.number(runner.only_step(case.steps), "mean_mb_s", "nothing was moved")
 
 
 # ---- levels of a whole drive written once

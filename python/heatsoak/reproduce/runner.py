@@ -21,6 +21,7 @@ from heatsoak.bench.fleet import Fleet
 from heatsoak.bench.plan import typical_plan
 from heatsoak.bench.progress import Observer
 from heatsoak.bench.recorder import Latest
+from heatsoak.facts import table
 from heatsoak.output import Progress
 from heatsoak.recording import Recording
 from heatsoak.target.simulated import SimulatedTarget
@@ -196,6 +197,21 @@ class FinishedRun:
     def step(self, name: str) -> analysis.StepFindings:
         """Return what was found in a step; raises NotMeasured where there is none."""
         return self._named("step", name, ((one.step, one) for one in self.findings.steps))
+
+    def row(self, name: str) -> table.Row:
+        """Return the row of a step; raises NotMeasured where there is none."""
+        return self._named("step", name, self._rows.items())
+
+    def number(self, name: str, key: str, otherwise: str) -> float:
+        """Return a number of a step's row; raises NotMeasured where it has none."""
+        value: float | None = self.row(name).get(key)
+        if value is None:
+            raise NotMeasured(otherwise)
+        return value
+
+    @cached_property
+    def _rows(self) -> dict[str, table.Row]:
+        return table.rows_of(RecordingView(self.recording), self.findings)
 
     def score(self, name: str) -> analysis.ScoreFindings:
         """Return a score of the protocol; raises NotMeasured where there is none of that name."""

@@ -93,7 +93,9 @@ def measured(row: Mapping[str, Any]) -> dict[str, float]:
     values = {**row, "max_temp_c": row.get("temp_max_c")}
     if values.get("mean_mb_s") is not None:
         values["mean_iops"] = None
-    if values.get("throttled_mb_s") is None:
+    if (row.get("verdict"), row.get("heat")) == ("thermal", "yes"):
+        values["throttled_mb_s"] = row.get("low_mb_s")
+    else:
         values["onset_s"] = None
     known = {one: value for one in MEASURES if (value := values.get(one.id)) is not None}
     return {

@@ -3,7 +3,7 @@
 The parameter is the share of reads, or the queue depth.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,13 +12,14 @@ from heatsoak import analysis
 from heatsoak.analysis.definitions import METRICS
 from heatsoak.analysis.names import Names
 from heatsoak.comparison import spread
-from heatsoak.facts.table import Measure
+from heatsoak.facts.table import Measure, Row
 from heatsoak.protocol import Observation, Protocol, WorkloadStep
 from heatsoak.report.page import contract
-from heatsoak.report.page.lines import Means, steps_of
+from heatsoak.report.page.lines import Rows, steps_of
 from heatsoak.words import block_text, title_of
 
 _OF_RUNS = "Whiskers: 95 % confidence interval of the mean, from repeated runs (Student's t)."
+_MEANS = {"MB/s": "mean_mb_s", "IOPS": "mean_iops"}
 _OF_NOTHING = "No whiskers: one run each does not tell how far the next may differ."
 
 
@@ -36,7 +37,7 @@ def bar_charts(
     names: Names,
     findings: Sequence[analysis.RecordingFindings],
     charts: Sequence[contract.WorkloadSection],
-    means: Means,
+    rows: Rows,
     curves: Sequence[contract.CurveChart],
 ) -> list[contract.BarChart]:
     """Return a chart of each score, then of the means of steps that no other chart shows.
@@ -55,7 +56,8 @@ def bar_charts(
         steps = steps_of(chart, findings)
         if chart.step in in_curves or all(step.round is not None for _, step in steps):
             continue
-        made = _of_step(names, chart.title, steps, means)
+        runs = [(line.recording, rows[line.recording][step.step]) for line, step in steps]
+        made = _of_step(names, chart.title, runs)
         found += [made] if made and len(made.bars) > 1 else []
     return [
         chart.model_copy(update={"id": f"b{number}"})
@@ -89,19 +91,13 @@ def _of_score(
     return _chart(names, name, unit, runs[0][1].better, definition, values)
 
 
-def _of_step(
-    names: Names,
-    title: str,
-    steps: Sequence[tuple[contract.Line, analysis.StepFindings]],
-    means: Means,
-) -> contract.BarChart | None:
+def _of_step(names: Names, title: str, runs: Sequence[tuple[int, Row]]) -> contract.BarChart | None:
     """Mean throughput in MB/s, or in IOPS if no bytes were logged."""
-    for logged, unit in (("mb_s", "MB/s"), ("iops", "IOPS")):
-        found = [(one, step, means[one.recording, step.step]) for one, step in steps]
+    for unit, key in _MEANS.items():
         values = [
-            _Value(one.recording, mean, step.power_mean_w)
-            for one, step, (of, mean) in found
-            if of == logged
+            _Value(number, row[key], row.get("power_mean_w"))
+            for number, row in runs
+            if row.get(key) is not None
         ]
         if values:
             definition = f"Mean {unit} over the whole step."
@@ -198,7 +194,7 @@ _AXES = (
 
 
 def curve_charts(
-    names: Names, findings: Sequence[analysis.RecordingFindings]
+    names: Names, findings: Sequence[analysis.RecordingFindings], rows: Rows
 ) -> list[contract.CurveChart]:
     """Return the charts of all protocols, and the course of rounds."""
     found: dict[tuple[object, ...], contract.CurveChart] = {}
@@ -206,7 +202,7 @@ def curve_charts(
         protocol = named.recording.meta.protocol
         if isinstance(protocol, Observation):
             continue
-        curves = [*_curves(protocol, judged), *_rounds(judged)]
+        curves = [*_curves(protocol, judged, rows[number]), *_rounds(judged)]
         for key, chart, points in curves:
             chart = found.setdefault((protocol.name, *key), chart)
             chart.curves.append(contract.Curve(label=named.label, recording=number, points=points))
@@ -219,8 +215,10 @@ def curve_charts(
 _Found = tuple[tuple[object, ...], contract.CurveChart, list[contract.CurvePoint]]
 
 
-def _curves(protocol: Protocol, findings: analysis.RecordingFindings) -> Iterator[_Found]:
-    values = _values(findings)
+def _curves(
+    protocol: Protocol, findings: analysis.RecordingFindings, rows: Mapping[str, Row]
+) -> Iterator[_Found]:
+    values = _values(findings, rows)
     steps = [step for step in _once(protocol) if step.name in values]
     for axis in _AXES:
         groups: dict[tuple[object, ...], list[WorkloadStep]] = {}
@@ -260,18 +258,15 @@ def _curve_chart(title: str, x_label: str, unit: str, *, is_log: bool) -> contra
     )
 
 
-def _values(findings: analysis.RecordingFindings) -> dict[str, dict[str, float | None]]:
+def _values(
+    findings: analysis.RecordingFindings, rows: Mapping[str, Row]
+) -> dict[str, dict[str, float | None]]:
     """Each step's result by unit; for steps in rounds, the mean over the last rounds."""
-    found: dict[str, dict[str, float | None]] = {}
-    for step in findings.steps:
-        if step.rounds is None:
-            iops = None if step.consistency is None else step.consistency.mean_iops
-            found[step.step] = {"MB/s": step.mean_mb_s, "IOPS": iops, "W": step.power_mean_w}
-    for rounds in findings.rounds:
-        for last in rounds.steps:
-            found[last.step] = {"MB/s": last.mean_mb_s, "IOPS": last.mean_iops, "W": None}
+    last = {one.step: dict(one) for rounds in findings.rounds for one in rounds.steps}
     return {
-        name: of for name, of in found.items() if of["MB/s"] is not None or of["IOPS"] is not None
+        name: {unit: of.get(key) for unit, key in (_MEANS | {"W": "power_mean_w"}).items()}
+        for name, of in {**rows, **last}.items()
+        if any(of.get(key) is not None for key in _MEANS.values())
     }
 
 

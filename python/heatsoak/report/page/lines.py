@@ -12,6 +12,7 @@ from typing import Any
 from heatsoak import analysis, words
 from heatsoak.analysis.names import Names
 from heatsoak.analysis.view import RecordingView, StepView
+from heatsoak.facts import table
 from heatsoak.protocol import MIN_STEADY_ROUNDS
 from heatsoak.report.page import contract
 from heatsoak.report.page.tracks import (
@@ -87,8 +88,8 @@ _EVENNESS = ("consistency", "stdev")
 
 #: Gives a series its form on the page.
 Add = Callable[[QuantitySeries], contract.ChartSeries]
-#: The unit and mean of each step's rate, by the number of its recording and its name.
-Means = dict[tuple[int, str], tuple[str, float]]
+#: The rows of each recording's steps, by their names.
+Rows = list[dict[str, table.Row]]
 
 
 def _shown(
@@ -143,11 +144,6 @@ def _of_steps(
         shown=_shown(lines, "temperature", "power"),
         lines=lines,
     )
-
-
-def _level_mb_s(step: analysis.StepFindings) -> float | None:
-    """The level before the first episode, or the mean if there is none."""
-    return step.episodes[0].before_mb_s if step.episodes else step.mean_mb_s
 
 
 def _scored_s(findings: analysis.RecordingFindings, step: str) -> float | None:
@@ -230,21 +226,20 @@ def _summary_unloaded(found: Sequence[analysis.Unloaded]) -> str:
 
 def charts(
     names: Names, findings: Sequence[analysis.RecordingFindings], add: Add
-) -> tuple[list[contract.WorkloadSection], Means]:
-    """Return the charts of workloads in the order of their steps, and the means of these."""
+) -> tuple[list[contract.WorkloadSection], Rows]:
+    """Return the charts of workloads in the order of their steps, and the rows of these."""
     alone = _are_single_logs(names)
     found: dict[tuple[str, str, str], list[contract.Line]] = {}
-    means: Means = {}
+    rows: Rows = []
     for number, (named, judged) in enumerate(zip(names.recordings, findings, strict=True)):
-        views = {view.step.name: view for view in RecordingView(named.recording).views}
-        protocol = named.recording.meta.protocol
+        opened = RecordingView(named.recording)
+        views = {view.step.name: view for view in opened.views}
+        rows.append(table.rows_of(opened, judged))
         drawn_rounds = _drawn_rounds(judged)
         for index, step in enumerate(judged.steps):
-            view = views.get(step.step)
-            if view is None or (step.rounds is not None and step.step not in drawn_rounds):
+            if step.rounds is not None and step.step not in drawn_rounds:
                 continue
-            rates = view.throughput
-            means[number, step.step] = rates.unit, rates.mean(0.0, rates.duration_s)
+            view = views[step.step]
             each_s = seconds(view)
             line = _line(
                 number,
@@ -255,15 +250,15 @@ def charts(
                 step=index,
                 seconds=None if each_s is None else add(each_s),
                 latency=histograms(named.recording, view),
-                level_mb_s=_level_mb_s(step),
+                level_mb_s=table.level_mb_s(rows[number][step.step]),
             )
-            key = (protocol.name, "" if alone else _name(step), step.workload)
+            key = (named.recording.meta.protocol.name, "" if alone else _name(step), step.workload)
             found.setdefault(key, []).append(line)
     sections = [
         _of_steps(f"w{number}", name, lines, findings, alone=alone)
         for number, ((name, *_), lines) in enumerate(found.items(), 1)
     ]
-    return sections, means
+    return sections, rows
 
 
 def _name(step: analysis.StepFindings) -> str:

@@ -126,9 +126,9 @@ def make_page(
     names = names_of(recordings)
     found = findings.recordings
     series = SeriesPacker()
-    steps, means = charts(names, found, series.add)
+    steps, rows = charts(names, found, series.add)
     workloads = _with_charts_open([*steps, *unloaded_charts(names, found, series.add)], found)
-    curves = curve_charts(names, found)
+    curves = curve_charts(names, found, rows)
     sections, notes = [_section(compared)] if compared else [], list[str]()
     if not compared:
         sections, notes = comparisons(names, by, baseline, anyway=anyway, findings=findings)
@@ -136,7 +136,7 @@ def make_page(
         page_recording(named, one, style)
         for named, one, style in zip(names.recordings, found, line_styles(names), strict=True)
     ]
-    bars = bar_charts(names, found, steps, means, curves)
+    bars = bar_charts(names, found, steps, rows, curves)
     beside = None
     if twin is not None:
         from heatsoak.report.page.twin import twin_section
@@ -160,7 +160,7 @@ def make_page(
         recordings=page_recordings,
         sensor=_sensor(found),
         workloads=workloads,
-        matrix=matrix(names, found, steps),
+        matrix=matrix(names, rows, steps),
         bars=bars,
         curves=curves,
         comparisons=sections,

@@ -3,16 +3,20 @@
 Published figures stand next to the findings where there are any.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from typing import Literal
 
 import numpy as np
 from rich.table import Table
 
 from heatsoak import analysis, catalog, output, words
+from heatsoak.analysis.findings import Claim
 from heatsoak.analysis.names import Named, Names, names_of
+from heatsoak.analysis.view import RecordingView
+from heatsoak.facts.table import Row, rows_of
 from heatsoak.protocol import Protocol
 from heatsoak.recording import Recording
 from heatsoak.report.page import contract
@@ -29,7 +33,8 @@ def print_matrix(
     recordings: Sequence[Recording], findings: analysis.Findings, console: output.Console
 ) -> None:
     """Print when and how far each cell falls, and how many of the published figures hold."""
-    found = matrix(names_of(recordings), findings.recordings, ())
+    rows = list(map(rows_of, map(RecordingView, recordings), findings.recordings))
+    found = matrix(names_of(recordings), rows, ())
     if found is None:
         return
     table = Table(title="Throttled by about X % after about Y s", title_justify="left")
@@ -68,12 +73,12 @@ def _in_table(figure: contract.MatrixFigure | None) -> tuple[str, str, output.Te
 class _Member:
     number: int
     named: Named
-    findings: analysis.RecordingFindings
+    rows: list[Row]
 
 
 def matrix(
     names: Names,
-    findings: Sequence[analysis.RecordingFindings],
+    rows: Sequence[Mapping[str, Row]],
     workloads: Sequence[contract.WorkloadSection],
 ) -> contract.MatrixSection | None:
     """Return the matrix of the conditions in which recordings differ.
@@ -86,15 +91,15 @@ def matrix(
     order = {key: _order(names, key) for key in keys}
     row_key = max(keys, key=lambda key: len(order[key]))
     by_cell: dict[tuple[str, ...], list[_Member]] = {}
-    for number, (named, judged) in enumerate(zip(names.recordings, findings, strict=True)):
+    for number, (named, by_step) in enumerate(zip(names.recordings, rows, strict=True)):
         place = tuple(_text(named, key) for key in keys)
-        by_cell.setdefault(place, []).append(_Member(number, named, judged))
+        by_cell.setdefault(place, []).append(_Member(number, named, list(by_step.values())))
     metrics = list(_metrics(workloads))
     cells = [
         contract.MatrixCell(
             recording=members[0].number,
             conditions=dict(zip(keys, place, strict=True)),
-            verdict=_verdict([step for member in members for step in member.findings.steps]),
+            verdict=_verdict([row for member in members for row in member.rows]),
             values=_values(members, metrics, workloads),
         )
         for place, members in by_cell.items()
@@ -159,8 +164,9 @@ def _text(named: Named, key: str) -> str:
 def _metrics(workloads: Sequence[contract.WorkloadSection]) -> Iterator[contract.MatrixMetric]:
     of_published = {chart.step in catalog.PUGET_STEPS for chart in workloads}
     whose = "Sequential: falls" if len(of_published) > 1 else "Falls"
+    by = "by (last 60 s)" if True in of_published else "by"
     yield contract.MatrixMetric(id=_ONSET, label=f"{whose} after", unit="s", worse="low")
-    yield contract.MatrixMetric(id=_DEPTH, label=f"{whose} by (last 60 s)", unit="%", worse="high")
+    yield contract.MatrixMetric(id=_DEPTH, label=f"{whose} {by}", unit="%", worse="high")
     for chart in workloads:
         kinds: list[tuple[str, str, str, Literal["low", "high"]]] = [
             (_ONSET, "falls after", "s", "low"),
@@ -195,16 +201,16 @@ def _steps(
     members: Sequence[_Member],
     metric: contract.MatrixMetric,
     workloads: Sequence[contract.WorkloadSection],
-) -> list[list[analysis.StepFindings]]:
+) -> list[list[Row]]:
     """The steps that a metric is about, for each run that has any."""
     found = []
     for member in members:
         if metric.workload is None:
-            found.append(_summarised(member.findings.steps))
+            found.append(_summarised(member.rows))
         else:
             lines = next(one.lines for one in workloads if one.id == metric.workload)
             own = [line.step for line in lines if line.recording == member.number]
-            found.append([member.findings.steps[step] for step in own if step is not None])
+            found.append([member.rows[step] for step in own if step is not None])
     return [steps for steps in found if steps]
 
 
@@ -240,33 +246,33 @@ def _rated(
     return metric.model_copy(update={"rated_by": _RATED_BY[kind]})
 
 
-def _worth(kind: str, steps: Sequence[analysis.StepFindings]) -> float | None:
+def _worth(kind: str, steps: Sequence[Row]) -> float | None:
     """GB until the fall, or minus the level after it, if only capacity makes it fall."""
-    episodes = [episode for step in steps for episode in step.episodes]
-    if not episodes or any(episode.cause not in _CAPACITIES for episode in episodes):
+    fell = [row for row in steps if _ONSET in row]
+    causes = {cause for row in fell for cause in (row["fell_by"] or "").split(", ")}
+    if not causes or causes.difference(_CAPACITIES):
         return None
     if kind == _ONSET:
-        return min(episodes, key=lambda episode: episode.onset_s).written_gb_at_onset
-    level = max(episodes, key=lambda episode: episode.depth_pct).during_mb_s
+        return min(fell, key=itemgetter(_ONSET)).get("onset_gb")
+    level = max(fell, key=itemgetter(_DEPTH)).get("low_mb_s")
     return None if level is None else -level
 
 
-def _summarised(steps: Sequence[analysis.StepFindings]) -> list[analysis.StepFindings]:
+def _summarised(steps: list[Row]) -> list[Row]:
     """The steps that the matrix is about: the published ones, if they were run."""
-    chosen = [step for step in steps if step.step in catalog.PUGET_STEPS]
-    return chosen or list(steps)
+    return [row for row in steps if row["step"] in catalog.PUGET_STEPS] or steps
 
 
 def _figure(
-    metric: contract.MatrixMetric, runs: Sequence[Sequence[analysis.StepFindings]]
+    metric: contract.MatrixMetric, runs: Sequence[Sequence[Row]]
 ) -> contract.MatrixFigure | None:
     """The mean over runs of each run's earliest onset, deepest fall, or mean rate."""
     if not runs:
         return None
-    if all(step.claim.what in ("hot", "unseen") for steps in runs for step in steps):
+    if all(row["what"] in ("hot", "unseen") for steps in runs for row in steps):
         return contract.MatrixFigure(value=None, text="not judged")
     kind = metric.id.rpartition(".")[2]
-    values = [value for steps in runs if (value := _of_run(kind, steps)) is not None]
+    values = [value for steps in runs if (value := _of_run(metric, steps)) is not None]
     if not values:
         verdict = _verdict([step for steps in runs for step in steps])
         return contract.MatrixFigure(value=None, text=verdict if kind != _MEAN else "not measured")
@@ -277,15 +283,15 @@ def _figure(
     return contract.MatrixFigure(value=mean, text=text)
 
 
-def _of_run(kind: str, steps: Sequence[analysis.StepFindings]) -> float | None:
-    episodes = [episode for step in steps for episode in step.episodes]
-    if kind == _ONSET:
-        return min((episode.onset_s for episode in episodes), default=None)
-    if kind == _DEPTH:
-        # as in the published figures, which stand beside it
-        return max((episode.depth_at_end_pct for episode in episodes), default=None)
-    means = [step.mean_mb_s for step in steps if step.mean_mb_s is not None]
-    return float(np.mean(means)) if means else None
+def _of_run(metric: contract.MatrixMetric, steps: Sequence[Row]) -> float | None:
+    kind = metric.id.rpartition(".")[2]
+    if metric.id == _DEPTH and steps[0]["step"] in catalog.PUGET_STEPS:
+        kind = "depth_at_end_pct"  # as in the published figures, which stand beside it
+    # what held its speed fell by nothing
+    found = [row[kind] for row in steps if kind in row and (kind == _MEAN or _ONSET in row)]
+    if not found:
+        return None
+    return float(np.mean(found) if kind == _MEAN else min(found) if kind == _ONSET else max(found))
 
 
 def _with_published(
@@ -316,15 +322,15 @@ def _published(member: _Member) -> catalog.PugetCell | None:
     return catalog.puget_cell(str(conditions["slot"]), gpus, str(conditions["gpu_load"]))
 
 
-def _verdict(steps: Sequence[analysis.StepFindings]) -> str:
-    """The cause of the deepest fall; without one, what is worst of the steps' verdicts."""
-    worst = max(
-        ((episode.depth_pct, episode.cause) for step in steps for episode in step.episodes),
-        default=None,
-    )
-    if worst is not None:
-        return worst[1]
-    return min(steps, key=lambda step: step.claim.rank).verdict if steps else "unknown"
+def _verdict(steps: Sequence[Row]) -> str:
+    """The verdict of the step that falls deepest; if none does, the worst of their verdicts."""
+
+    def rank(row: Row) -> tuple[float, ...]:
+        return -row.get(_DEPTH, 0.0), *Claim(
+            **{key: row[key] for key in ("what", "heat", "loss_pct")}
+        ).rank
+
+    return min(steps, key=rank)["verdict"] if steps else "unknown"
 
 
 def _held(cells: Sequence[contract.MatrixCell]) -> tuple[str | None, str | None]:
