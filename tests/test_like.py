@@ -269,17 +269,3 @@ def test_all_known_drives_are_listed_by_what_is_known_of_them(tmp_path: Path) ->
     usual = heatsoak_here("drives", cwd=tmp_path).stdout
     assert "sim:samsung-970-evo-plus-1tb" not in usual
     assert "heatsoak drives --known lists" in usual
-
-
-@pytest.mark.parametrize(
-    ("name", "drive"),
-    [
-        ("WD Black SN8100 2TB", "wd-sn8100-2tb"),
-        ("Addlink X70 RGB 1TB", "addlink-x70-1tb"),
-        ("Sabrent Rocket 2230", "sabrent-rocket-2230-1tb"),
-        ("Gigabyte AORUS Gen5 14000 2TB", "gigabyte-aorus-14000-2tb"),
-        ("Corsair MP700 Elite 1TB", "corsair-mp700-elite-2tb"),
-    ],
-)
-def test_a_number_of_a_name_is_no_capacity(name: str, drive: str) -> None:
-    assert liked(name).drive.id == drive
