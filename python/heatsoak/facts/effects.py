@@ -2,8 +2,9 @@
 
     value = mean of the model + effect of each place + effect of the drive + noise of the run
 
-Places (slot, host, ..., or in a comparison its groups and other conditions) have fixed effects, the same for all models or, where they are not, those
-of each model; the effects of drives are random with one variance for all models, as is the noise.
+Places (slot, host, ..., or a comparison's groups and other conditions) have fixed effects, the same
+for all models or, where they are not, those of each model; the effects of drives are random with
+one variance for all models, as is the noise.
 
 A rack often has 3 to 8 drives of a model, whose effects may be next to nothing. There the
 estimates of statsmodels' MixedLM end on the edge of what is possible, its covariances are singular,
@@ -15,10 +16,10 @@ averaged, with the prior of Tiao and Tan (1965): flat in the logarithms of the n
 of that of a drive's mean, which for balanced racks gives the intervals of an analysis of variance.
 So a variance of zero is a value like others, and nothing can fail to converge.
 
-`Design`, `solved`, `Laws` and `Mixture` are for any linear model of which one number more is unknown than has
-a solution in closed form: how much drives vary beside their runs, or how alike neighbouring days
-are. Given that number, all sums of unknowns follow Student's law; so they are averaged over it, by
-how likely each of its values is.
+`Design`, `solved`, `Laws` and `Mixture` are for any linear model of which one number more is
+unknown than has a solution in closed form: how much drives vary beside their runs, or how alike
+neighbouring days are. Given that number, all sums of unknowns follow Student's law; so they are
+averaged over it, by how likely each of its values is.
 """
 
 from collections import Counter
