@@ -23,8 +23,6 @@ Cell = Sequence[tuple[int, Measure]]
 #: By the stratum's number, and by group.
 Cells = Mapping[int, Mapping[Label, Cell]]
 
-#: No value is known better than this share of what is negligible.
-_RESOLUTION = 0.02
 #: Draws of which group is the best.
 _DRAWS, _SEED = 2000, 2016
 _GROUP = "group"
@@ -135,7 +133,7 @@ def _fitted(
         [""] * len(rows),
         drives,
         {_GROUP: of_groups, "stratum": of_strata},
-        _RESOLUTION * metric.negligible,
+        metric.resolution,
         uneven=[one == of_groups[0] for one in of_groups] if is_uneven else (),
     )
     fit = effects.EffectsFit(seen)
