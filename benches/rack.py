@@ -97,8 +97,7 @@ def coverage(rng: np.random.Generator, racks: int, **design: float | bool) -> tu
         slots, drives = fit.places("slot"), fit.drives()
         assert slots is not None
         assert drives is not None
-        of_slots = dict(zip(fit.levels("slot"), slots, strict=True))
-        shares.append((inside(of_slots, made.slots), inside(drives, made.drives)))
+        shares.append((inside(slots, made.slots), inside(drives, made.drives)))
     found = np.mean(shares, axis=0)
     return float(found[0]), float(found[1])
 

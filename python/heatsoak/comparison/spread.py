@@ -48,18 +48,23 @@ class Difference:
     """Two means compared; intervals are None if nothing tells them.
 
     Attributes:
-        delta: in the metric's unit, and `change` with its interval.
+        delta: in the metric's unit, and `change` with its interval; None if one has no value.
         share: `delta` divided by the second value, if that is not 0; `change_share` likewise.
         p: how likely one as large is by chance, two-sided.
         of: what the intervals cover.
     """
 
-    delta: float
-    share: float | None
+    delta: float | None = None
+    share: float | None = None
     change: Range | None = None
     change_share: Range | None = None
     p: float | None = None
     of: IntervalOf | None = None
+
+    @property
+    def is_higher(self) -> bool:
+        """Whether the first mean is known to be higher."""
+        return self.delta is not None and self.delta > 0
 
 
 def mean(cells: Cells, group: Label, strata: Sequence[int]) -> GroupMean:
@@ -72,11 +77,11 @@ def mean(cells: Cells, group: Label, strata: Sequence[int]) -> GroupMean:
 
 def difference(
     cells: Cells, metric: Metric, group: Label, baseline: Label, strata: Sequence[int]
-) -> Difference | None:
-    """Return the difference of `group` from `baseline`; None if one has no value."""
+) -> Difference:
+    """Return the difference of `group` from `baseline`."""
     one, two = (mean(cells, each, strata).value for each in (group, baseline))
     if one is None or two is None:
-        return None
+        return Difference()
     delta, share = one - two, (one - two) / two if two else None
     fit, of, is_ratio = _fitted(cells, metric, [group, baseline], strata)
     found = fit.sums({_GROUP: np.array([[1.0, -1.0]])})

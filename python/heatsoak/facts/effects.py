@@ -486,17 +486,15 @@ class EffectsFit:
         means = inner @ self._level_means
         return rest - means[:, :, :-1], means[:, :, -1], (1 / self._weight) @ (inner**2).T
 
-    def levels(self, key: str) -> list[str]:
-        """Return the places of a label."""
-        return self._levels[key]
-
-    def places(self, key: str) -> list[Range] | None:
+    def places(self, key: str) -> dict[str, Range] | None:
         """Return what each place does against the mean of all; None if that cannot be told.
 
         Where models have places of their own, the mean is that of the model's.
         """
         found = self.sums({key: self._against_mean(key)})
-        return None if found is None else found.ranges("drives")
+        if found is None:
+            return None
+        return dict(zip(self._levels[key], found.ranges("drives"), strict=True))
 
     def sums(self, weights: Mapping[str, Array]) -> Mixture | None:
         """Return sums of factors' levels, a row of weights each; None if they cannot be told."""

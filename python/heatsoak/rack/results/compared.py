@@ -2,8 +2,9 @@
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -72,6 +73,11 @@ class Compared:
     def aside(self) -> list[str]:
         """The drives that take no part in the fit."""
         return [*self.unlike, *self.varies]
+
+    @cached_property
+    def places(self) -> dict[str, dict[str, Range] | None]:
+        """What each place of each label does; None where that cannot be told."""
+        return {label: self.fit.places(label) for label in self.seen.places}
 
     @property
     def said(self) -> str:
@@ -147,7 +153,7 @@ def compared(row: Mapping[str, Any], measure: str, seen: Observations) -> Compar
 def told(one: Compared) -> rack.RackMeasure:
     """Return the figures of a measure, and the sentence."""
     fit, seen = one.fit, one.seen
-    parts = _parts(fit, seen.places)
+    parts = _parts(one)
     whole = sum(parts.values())
     shares = {name: 100 * part / whole for name, part in parts.items()} if whole > 0 else {}
     places = [_differences(one, label, shares.get(f"place {label}")) for label in seen.places]
@@ -181,9 +187,8 @@ def _widest(one: Compared, effect: Range | None) -> Range | None:
 
 
 def _differences(one: Compared, label: str, share_pct: float | None) -> rack.PlaceDifferences:
-    found = one.fit.places(label)
-    levels = one.fit.levels(label)
-    effects = dict(zip(levels, found or [], strict=False))
+    found = one.places[label]
+    effects = found or {}
     return rack.PlaceDifferences(
         label=label,
         places=[
@@ -218,20 +223,20 @@ def _why_unknown(one: Compared, label: str) -> str:
     return f"{label} and model cannot be told apart: each {label} had drives of its own model"
 
 
-def _parts(fit: EffectsFit, labels: Iterable[str]) -> dict[str, float]:
+def _parts(one: Compared) -> dict[str, float]:
     """The variance due to each label, to the drives and to runs, where all of it can be told."""
+    fit = one.fit
     if fit.drive_sd is None:
         return {}
     parts = {"drive": fit.drive_sd.mid**2}
     if fit.run_sd is not None:
         parts["run"] = fit.run_sd.mid**2
-    for label in labels:
-        found = fit.places(label)
+    for label, found in one.places.items():
         if found is None:
             return {}
-        effects = [effect.mid for effect in found]
+        effects = [effect.mid for effect in found.values()]
         # of a normal law, an interval of 95 % is 3.92 standard deviations wide
-        chance = [((effect.high - effect.low) / 3.92) ** 2 for effect in found]
+        chance = [((effect.high - effect.low) / 3.92) ** 2 for effect in found.values()]
         parts[f"place {label}"] = max(0.0, float(np.mean(np.square(effects)) - np.mean(chance)))
     return parts
 
@@ -278,10 +283,9 @@ def _of_places(one: Compared) -> dict[str, float] | None:
     seen = one.seen
     total = np.zeros(len(seen.values))
     for label, column in seen.columns.items():
-        found = one.fit.places(label)
-        if found is None:
+        effects = one.places[label]
+        if effects is None:
             return None
-        effects = dict(zip(one.fit.levels(label), found, strict=True))
         total += [effects[place].mid for place in column]
     return _by_drive(seen, total)
 
@@ -319,9 +323,15 @@ def _worst(of: rack.PlaceDifferences, worse: Literal["low", "high"], *, is_by_mo
     last = max(of.places, key=lambda one: sign * one.effect.mid)
     if min(sign * last.effect.low, sign * last.effect.high) <= 0:
         return ""
-    model, by_model, place = last.place.rpartition(" in ")
-    for_model = f"for {model} " if is_by_model and by_model else ""
+    model, place = _model_and_place(last.place, is_by_model=is_by_model)
+    for_model = f"for {model} " if model else ""
     return f"; {worse}est {for_model}in {words.plain(of.label)} {place}"
+
+
+def _model_and_place(text: str, *, is_by_model: bool) -> tuple[str, str]:
+    """What ``990 PRO in 3`` names, if places are those of each model."""
+    model, _, place = text.rpartition(" in ")
+    return (model, place) if is_by_model else ("", text)
 
 
 def _many(label: str) -> str:
@@ -337,12 +347,11 @@ def warmest(found: Sequence[Compared], measures: Sequence[rack.RackMeasure]) -> 
             most = max(of.places, key=lambda place: place.effect.mid, default=None)
             if most is None or most.effect.low <= 0:
                 continue
-            model, between, place = most.place.rpartition(" in ")
-            if not one.seen.is_by_model:
-                model, between, place = "", "", most.place
-            alike = [place for place in of.places if place.place.startswith(f"{model}{between}")]
+            each = [_model_and_place(p.place, is_by_model=one.seen.is_by_model) for p in of.places]
+            model, place = each[of.places.index(most)]
+            alike = [whose for whose, _ in each].count(model)
             # the others are as much below the mean of all as this one is above it, together
-            others = len(alike) / (len(alike) - 1)
+            others = alike / (alike - 1)
             whose = f" of {model}" if model else ""
             amounts = hotter.setdefault((whose, of.label, place), {})
             amounts[told_of.step] = [words.range_text(most.effect.times(others), "K hotter")]
