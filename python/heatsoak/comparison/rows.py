@@ -146,10 +146,10 @@ def _verdict_of_bounds(
         return "no difference shown" if is_alike else _untested(one, two)
     if one.runs + two.runs < _MIN_RUNS:
         return _untested(one, two)
-    if one.value is None and two.value is not None and one.bound > two.value:
-        return _direction(metric, is_higher=True)
-    if two.value is None and one.value is not None and two.bound > one.value:
-        return _direction(metric, is_higher=False)
+    is_higher = one.value is None
+    never, fell = (one, two) if is_higher else (two, one)
+    if never.bound > fell.bound:
+        return _direction(metric, is_higher=is_higher)
     return _untested(one, two)
 
 

@@ -334,6 +334,7 @@ class Observations:
             models=list(compress(self.models, kept)),
             drives=list(compress(self.drives, kept)),
             places={name: list(compress(of, kept)) for name, of in self.places.items()},
+            uneven=list(compress(self.uneven, kept)),
         )
 
 
@@ -380,7 +381,7 @@ class _Columns:
 
 
 #: Two drives more than are needed to tell their places: a variance of fewer is not known at all.
-MIN_DRIVE_DF = 2
+_MIN_DRIVE_DF = 2
 #: What share of a deviation may be the drive's own.
 _SHARES = np.linspace(0, 1, 51)
 #: Ratios that are less likely than the likeliest by this factor do not count.
@@ -411,7 +412,7 @@ class EffectsFit:
         apart = _Columns(codes | {_DRIVE: drive}, _DRIVE)
         self.drive_df = apart.rank - self._fixed.rank
         self.run_df = len(drive) - apart.rank
-        self._has_random = self.drive_df >= MIN_DRIVE_DF
+        self._has_random = self.drive_df >= _MIN_DRIVE_DF
         self._runs = np.bincount(drive).astype(float)
         self.has_repeats = self.run_df > 0
         # a variance of drives that is not known takes no part: drives are compared with themselves
