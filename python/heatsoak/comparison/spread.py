@@ -142,7 +142,8 @@ def _fitted(
         uneven=[one == of_groups[0] for one in of_groups] if is_uneven else (),
     )
     fit = effects.EffectsFit(seen)
-    if fit.drive_df == 0:  # nothing tells drives from groups: what is compared are these drives
+    if fit.drive_df == 0 and len(set(drives)) > 1:
+        # nothing tells drives from groups: what is compared are these drives
         fit = effects.EffectsFit(replace(seen, drives=[""] * len(rows)))
     if fit.knows_drives:
         return fit, "drives", is_ratio
