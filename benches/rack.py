@@ -15,10 +15,11 @@ from functools import partial
 
 import numpy as np
 from heatsoak.analysis import RecordingFindings
+from heatsoak.analysis.definitions import METRICS
 from heatsoak.facts.effects import EffectsFit, Observations
 from heatsoak.rack.results.compared import Compared, compared
 from heatsoak.rack.results.outliers import set_aside
-from heatsoak.rack.results.reading import MEASURES, Results, Tested, measured
+from heatsoak.rack.results.reading import Results, Tested, measured
 from heatsoak.rack.results.report import report
 from heatsoak.ranges import Range
 
@@ -45,7 +46,7 @@ class Made:
 
     @property
     def compared(self) -> Compared:
-        return compared({"step": "write", "workload": ""}, MEASURES[0], self.seen)
+        return compared({"step": "write", "workload": ""}, "mean_mb_s", self.seen)
 
 
 def make(
@@ -78,7 +79,7 @@ def make(
                 value = 8 + of_slots[slot] + own + less + hot + rng.normal(0, own_sd)
                 rows.append((value, model, drive, str(slot)))
     values, models, names, slots = map(list, zip(*rows, strict=True))
-    seen = Observations(values, models, names, {"slot": slots}, MEASURES[0].resolution)
+    seen = Observations(values, models, names, {"slot": slots}, METRICS["mean_mb_s"].resolution)
     return Made(seen, {str(i): one for i, one in enumerate(of_slots)}, drives)
 
 
@@ -96,8 +97,7 @@ def coverage(rng: np.random.Generator, racks: int, **design: float | bool) -> tu
         slots, drives = fit.places("slot"), fit.drives()
         assert slots is not None
         assert drives is not None
-        of_slots = dict(zip(fit.levels("slot"), slots, strict=True))
-        shares.append((inside(of_slots, made.slots), inside(drives, made.drives)))
+        shares.append((inside(slots, made.slots), inside(drives, made.drives)))
     found = np.mean(shares, axis=0)
     return float(found[0]), float(found[1])
 

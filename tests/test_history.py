@@ -159,6 +159,25 @@ def test_firmware_and_place_that_changed_together_are_told_together(tmp_path: Pa
     assert "; since firmware 4B2 and place slot low (2025-08-30), together: " in series.text
 
 
+@pytest.mark.parametrize("column", ["firmware", "place", "host"])
+def test_firmware_or_a_place_that_came_back_is_told_with_its_end(
+    tmp_path: Path, column: str
+) -> None:
+    for number, (named, until) in enumerate(
+        [("A" * 12 + "B" * 12 + "A" * 12, 24), ("A" * 12 + "BA" * 6 + "B" * 12, None)]
+    ):
+        rates = noisy(0) * np.where(np.array(list(named)) == "B", 0.88, 1.0)
+        rows = summaries("S1", rates, **{column: pl.Series(list(named))})
+        (tmp_path / str(number)).mkdir()
+        (series,) = history(drives_of(tmp_path / str(number), [rows])).series
+        (change,) = series.changes
+        assert (change.kind, change.before, change.after) == (column, "A", "B")
+        assert change.effect is not None
+        assert change.effect.mid < -10
+        began = datetime.datetime.fromtimestamp(BEGAN_UNIX_S, datetime.UTC).date()
+        assert change.until == (until and began + datetime.timedelta(days=10 * until))
+
+
 def test_only_new_and_changed_recordings_are_judged_again(runs: Path) -> None:
     assert updated(runs) == (RUNS, [])
     assert updated(runs) == (0, [])

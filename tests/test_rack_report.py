@@ -274,8 +274,8 @@ def test_a_balanced_rack_has_the_intervals_of_an_analysis_of_variance() -> None:
     means = values.mean(axis=1)
     test = stats.ttest_ind(means[::2], means[1::2])
     half = test.confidence_interval()
-    assert 2 * found[0].low == pytest.approx(half.low, rel=0.01)
-    assert 2 * found[0].high == pytest.approx(half.high, rel=0.01)
+    assert 2 * found["0"].low == pytest.approx(half.low, rel=0.01)
+    assert 2 * found["0"].high == pytest.approx(half.high, rel=0.01)
 
 
 @pytest.mark.slow

@@ -53,6 +53,7 @@ class Metric:
         better: which direction is better; None if neither is.
         scale: whether a change is a ratio, or a difference in `delta_unit`.
         negligible: a change too small to matter, as a share or in `delta_unit`.
+        resolution: no value is known better; likewise. Drives report whole degrees.
         is_shown: whether tables for people include it.
     """
 
@@ -63,6 +64,7 @@ class Metric:
     scale: Literal["ratio", "difference"] = "ratio"
     delta_unit: str = ""
     negligible: float = 0.005
+    resolution: float = 0.0001
     is_shown: bool = True
 
 
@@ -74,16 +76,24 @@ METRICS = {
         Metric("mean_iops", "mean", "IOPS", "higher"),
         Metric("end_mb_s", "end level", "MB/s", "higher"),
         Metric("end_iops", "end level", "IOPS", "higher"),
-        Metric("onset_s", "falls after", "s", "higher"),
+        Metric("onset_s", "falls after", "s", "higher", resolution=0.001),
         Metric("onset_gb", "falls after", "GB", "higher"),
-        Metric("onset_temp_c", "falls at", "C", None, "difference", "K", 1.0, is_shown=False),
+        Metric("onset_temp_c", "falls at", "C", None, "difference", "K", 1.0, 0.3, False),
         Metric("before_mb_s", "until then", "MB/s", "higher"),
         Metric("before_iops", "until then", "IOPS", "higher"),
         Metric("low_mb_s", "falls to", "MB/s", "higher"),
         Metric("low_iops", "falls to", "IOPS", "higher"),
-        Metric("depth_pct", "falls by", "%", "lower", "difference", "pp", 1.0),
+        Metric("depth_pct", "falls by", "%", "lower", "difference", "pp", 1.0, 0.1),
         Metric(
-            "depth_at_end_pct", "in its last 60 s", "%", "lower", "difference", "pp", 1.0, False
+            "depth_at_end_pct",
+            "in its last 60 s",
+            "%",
+            "lower",
+            "difference",
+            "pp",
+            1.0,
+            0.1,
+            False,
         ),
         Metric("consistency_mean_iops", "last 400 s", "IOPS", "higher"),
         Metric("consistency_stdev_iops", "stdev of these", "IOPS", "lower"),
@@ -97,8 +107,8 @@ METRICS = {
         Metric("over_100ms_pct", "over 100 ms", "%", "lower", "difference", "pp", 0.01),
         Metric("energy_j", "energy", "J", "lower"),
         Metric("duration_s", "takes", "s", "lower"),
-        Metric("temp_start_c", "start", "C", None, "difference", "K", 1.0),
-        Metric("temp_max_c", "hottest", "C", "lower", "difference", "K", 1.0),
+        Metric("temp_start_c", "start", "C", None, "difference", "K", 1.0, 0.3),
+        Metric("temp_max_c", "hottest", "C", "lower", "difference", "K", 1.0, 0.3),
         Metric("power_mean_w", "mean power", "W", None),
         Metric("efficiency_mb_per_j", "efficiency", "MB/J", "higher"),
         Metric("score_iops", "score", "IOPS", "higher"),

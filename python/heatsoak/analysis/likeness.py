@@ -67,13 +67,10 @@ def load_key(protocol: Protocol | Observation, step: str, labels: str) -> str:
 
     `labels` are those of a load. In a log, each step stands for itself.
     """
-    steps = [one.model_dump(mode="json") for one in protocol.steps]
-    if protocol.is_observed:
-        steps = [one for one in steps if one["name"] == step]
-    else:
-        place = next((i for i, one in enumerate(steps) if one.get("name") == step), len(steps))
-        steps = steps[: place + 1]
-    told = [protocol.name, protocol.scale, step, steps, labels]
+    before = () if protocol.is_observed else _steps_before(protocol, step)
+    steps = [*before, *(one for one in protocol.steps if one.name == step)]
+    dumped = [one.model_dump(mode="json") for one in steps]
+    told = [protocol.name, protocol.scale, step, dumped, labels]
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -194,7 +191,10 @@ def _before(one: StepView, other: StepView) -> Iterator[str]:
             amounts = [words.size_text(GB * v.written_before_gb) for v in (one, other)]
             yield f"{amounts[0]} and {amounts[1]} had been written before it"
         return
-    steps = [_steps_before(view) for view in (one, other)]
+    steps = [
+        _steps_before(view.course.protocol, view.step.name) if view.course.protocol else ()
+        for view in (one, other)
+    ]
     if steps[0] == steps[1]:
         return
     for kind, verb in (("purge", "purged"), ("precondition", "preconditioned")):
@@ -209,10 +209,10 @@ def _before(one: StepView, other: StepView) -> Iterator[str]:
     yield f"{len(steps[0])} and {len(steps[1])} steps came before it"
 
 
-def _steps_before(view: StepView) -> Sequence[Any]:
-    steps = view.course.protocol.steps if view.course.protocol else ()
-    index = next((i for i, step in enumerate(steps) if step.name == view.step.name), 0)
-    return steps[:index]
+def _steps_before(protocol: Protocol | Observation, name: str) -> Sequence[Any]:
+    """The steps before the one of that name; all where it is one of the rounds, the last of all."""
+    steps = protocol.steps
+    return steps[: next((i for i, one in enumerate(steps) if one.name == name), len(steps))]
 
 
 def _has_like_loads_before(one: StepView, other: StepView) -> bool:

@@ -145,7 +145,6 @@ def _said(drive: str, step: str, change: "HistoryChange") -> str:
     did = _change(effect, "%") or "cannot be told from other changes"
     what = f"{change.kind} {change.before or 'not told'} to {change.after or 'not told'}"
     if change.kind == "sudden":
-        undone = f", undone by {change.until}" if change.until else ""
-        what = f"a sudden change between {change.before} and {change.after}{undone}"
-    what = what.removeprefix("together ")
+        what = f"a sudden change between {change.before} and {change.after}"
+    what = what.removeprefix("together ") + (f", undone by {change.until}" if change.until else "")
     return f"{change.date}: {drive}, {what}; '{step}': {did}"

@@ -1,7 +1,8 @@
 """Which runs are compared with which: the same step in the same other conditions."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 import polars as pl
 
@@ -52,74 +53,76 @@ def pair(runs: Sequence[GroupedRun], by: str, baseline: Label, *, anyway: bool =
     conditions of a simulated place, so it differs along with them.
     """
     keys = list(runs[0].others)
+    groups = _grouped(runs)
     notes: list[str] = []
     apart_in: dict[Label, list[str]] = {}
     for key in keys[:]:
-        apart = _apart(runs, key, baseline)
+        values = {g: dict.fromkeys(run.others[key] for run in of) for g, of in groups.items()}
+        apart = [g for g, of in values.items() if of.keys().isdisjoint(values[baseline])]
         if not apart:
             continue
-        several = key == DRIVE and _are_several(runs)
+        several = key == DRIVE and _are_several(groups)
         if several or key in _GOES_ALONG or (by == ENCLOSURE and key != DRIVE):
             keys.remove(key)
             if several:
                 notes.append(f"different drives with each {by}: intervals cover how drives differ")
             elif key != PROTOCOL:
-                notes.append(f"{key} differs along with {by}: {_values(runs, key)}")
+                said = [f"{group}: {', '.join(map(str, of))}" for group, of in values.items()]
+                notes.append(f"{key} differs along with {by}: {'; '.join(said)}")
             continue
         for group in apart:
             apart_in.setdefault(group, []).append(key)
         if anyway:
             keys.remove(key)
-    unlike = [_difference(runs, them, baseline, group) for group, them in apart_in.items()]
-    strata: dict[tuple[Label | None, ...], dict[Label, list[GroupedRun]]] = {}
+    ours = groups.pop(baseline)
+    unlike = [_difference(groups[group], ours, them) for group, them in apart_in.items()]
+    strata: dict[tuple[Label | None, ...], list[GroupedRun]] = {}
     for run in runs:
-        there = strata.setdefault(tuple(run.others[key] for key in keys), {})
-        there.setdefault(run.group, []).append(run)
+        strata.setdefault(tuple(run.others[key] for key in keys), []).append(run)
     kept = []
-    for values, groups in strata.items():
-        conditions = dict(zip(keys, values, strict=True))
-        if baseline in groups and len(groups) > 1:
-            kept.append(Stratum(conditions, groups))
-        elif not groups.keys() <= apart_in.keys():
-            notes += _unpaired(groups, conditions, by, baseline, runs)
+    for alike in strata.values():
+        stratum = _stratum(alike, keys)
+        if baseline in stratum.runs and len(stratum.runs) > 1:
+            kept.append(stratum)
+        elif not stratum.runs.keys() <= apart_in.keys():
+            notes += _unpaired(stratum, by, baseline, runs)
     if not kept and not unlike:
-        others = dict.fromkeys(run.group for run in runs if run.group != baseline)
-        unlike = [_difference(runs, keys, baseline, group) for group in others]
+        unlike = [_difference(theirs, ours, keys) for theirs in groups.values()]
         if anyway:
-            kept, notes = [_all_of(runs, keys)], []
+            kept, notes = [_stratum(runs, keys)], []
     return Pairing(kept, notes, unlike)
 
 
-def _all_of(runs: Sequence[GroupedRun], keys: list[str]) -> Stratum:
-    """All runs as one stratum, however they differ."""
+def _grouped(runs: Sequence[GroupedRun]) -> dict[Label, list[GroupedRun]]:
     groups: dict[Label, list[GroupedRun]] = {}
     for run in runs:
         groups.setdefault(run.group, []).append(run)
+    return groups
+
+
+def _stratum(runs: Sequence[GroupedRun], keys: Sequence[str]) -> Stratum:
+    """Runs as one stratum, however they differ: of these keys, those that are the same in all."""
     values = {key: {run.others[key] for run in runs} for key in keys}
-    return Stratum({key: next(iter(v)) for key, v in values.items() if len(v) == 1}, groups)
+    alike = {key: one.pop() for key, one in values.items() if len(one) == 1}
+    return Stratum(alike, _grouped(runs))
 
 
-def _are_several(runs: Sequence[GroupedRun]) -> bool:
+def _are_several(groups: Mapping[Label, Sequence[GroupedRun]]) -> bool:
     """Whether each group has several drives, all of one model: how far these differ is told."""
-    drives: dict[Label, set[int]] = {}
-    for run in runs:
-        drives.setdefault(run.group, set()).add(run.drive)
-    models = {drive_label(run.recording.meta.drive, with_serial=False) for run in runs}
-    return len(models) == 1 and min(map(len, drives.values())) > 1
+    models = {
+        drive_label(run.recording.meta.drive, with_serial=False)
+        for runs in groups.values()
+        for run in runs
+    }
+    return len(models) == 1 and all(len({run.drive for run in of}) > 1 for of in groups.values())
 
 
-def _apart(runs: Sequence[GroupedRun], key: str, baseline: Label) -> list[Label]:
-    """The groups that share no value of `key` with the baseline."""
-    values: dict[Label, set[Label | None]] = {}
-    for run in runs:
-        values.setdefault(run.group, set()).add(run.others[key])
-    return [g for g, own in values.items() if g != baseline and not own & values[baseline]]
-
-
-def _difference(runs: Sequence[GroupedRun], keys: list[str], baseline: Label, group: Label) -> str:
-    """Name the two recordings of the groups that differ least in `keys`, and how."""
+def _difference(
+    runs: Sequence[GroupedRun], of_baseline: Sequence[GroupedRun], keys: Sequence[str]
+) -> str:
+    """Name the two recordings that differ least in `keys`, and how."""
     ours, theirs = min(
-        ((a, b) for a in runs if a.group == group for b in runs if b.group == baseline),
+        product(runs, of_baseline),
         key=lambda two: sum(two[0].others[key] != two[1].others[key] for key in keys),
     )
     said = []
@@ -133,30 +136,15 @@ def _difference(runs: Sequence[GroupedRun], keys: list[str], baseline: Label, gr
     return f"{theirs.name} and {ours.name}: {'; '.join(said)}"
 
 
-def _values(runs: Sequence[GroupedRun], key: str) -> str:
-    found: dict[Label, list[str]] = {}
-    for run in runs:
-        text = str(run.others[key])
-        if text not in found.setdefault(run.group, []):
-            found[run.group].append(text)
-    return "; ".join(f"{group}: {', '.join(texts)}" for group, texts in found.items())
-
-
-def _unpaired(
-    groups: dict[Label, list[GroupedRun]],
-    conditions: dict[str, Label | None],
-    by: str,
-    baseline: Label,
-    runs: Sequence[GroupedRun],
-) -> list[str]:
-    varying = [k for k in conditions if len({run.others[k] for run in runs}) > 1]
+def _unpaired(stratum: Stratum, by: str, baseline: Label, runs: Sequence[GroupedRun]) -> list[str]:
     where = ", ".join(
-        f"{key} not stated" if conditions[key] is None else f"{key} {conditions[key]}"
-        for key in varying
+        f"{key} {'not stated' if value is None else value}"
+        for key, value in stratum.conditions.items()
+        if len({run.others[key] for run in runs}) > 1
     )
     at = f" with {where}" if where else ""
-    names = {group: ", ".join(run.name for run in members) for group, members in groups.items()}
-    if baseline in groups:
+    names = {group: ", ".join(run.name for run in of) for group, of in stratum.runs.items()}
+    if baseline in names:
         return [f"not paired: {names[baseline]}: only {by} '{baseline}' was run{at}"]
     return [f"not paired: {name}: there is no {by} '{baseline}'{at}" for name in names.values()]
 
@@ -175,7 +163,7 @@ class PairedStep:
     protocol: str
     model: str
     step: str
-    workload: str
+    workload: str = ""
     cells: dict[int, dict[Label, list[GroupedRun]]] = field(default_factory=dict)
     caveats: list[str] = field(default_factory=list)
     score: ScoreRule | None = None
@@ -217,8 +205,8 @@ def find_sections(
     for number, stratum in enumerate(strata):
         reference_runs = stratum.runs[baseline]
         names = list(dict.fromkeys(name for run in reference_runs for name in run.views))
+        protocol = str(stratum.conditions.get(PROTOCOL) or reference_runs[0].protocol)
         for name in names:
-            protocol = str(stratum.conditions.get(PROTOCOL) or reference_runs[0].protocol)
             whole = [run for run in reference_runs if name in run.views]
             reference = next((run for run in whole if _cut_short(run, name) is None), whole[0])
             section = sections.setdefault(
@@ -380,7 +368,7 @@ def score_sections(
             name = str(stratum.conditions.get(PROTOCOL) or protocol.name)
             key = (name if by != PROTOCOL else "", stratum.model, score.name)
             section = found.setdefault(
-                key, PairedStep(name, stratum.model, score.name, "", score=score)
+                key, PairedStep(name, stratum.model, score.name, score=score)
             )
             for group, runs in stratum.runs.items():
                 for run in runs:

@@ -4,8 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-import numpy as np
-
 from heatsoak.analysis import definitions
 from heatsoak.analysis.likeness import LENGTH_TOLERANCE
 from heatsoak.comparison import model, spread
@@ -42,10 +40,9 @@ def section_rows(
         paired = {n: g for n, g in cells.items() if baseline in g and len(g) > 1}
         if not paired:
             continue
-        yield from _rows(section, metric, paired, strata, groups, pooled=len(paired) > 1)
-        if len(paired) > 1:
-            for number, there in paired.items():
-                yield from _rows(section, metric, {number: there}, strata, groups, pooled=False)
+        each = [{number: there} for number, there in paired.items()]
+        for of_rows in [paired, *each] if len(each) > 1 else each:
+            yield from _rows(section, metric, of_rows, strata, groups)
 
 
 def _rows(
@@ -54,8 +51,6 @@ def _rows(
     cells: spread.Cells,
     strata: Sequence[Stratum],
     groups: Sequence[Label],
-    *,
-    pooled: bool,
 ) -> Iterator[model.ComparisonRow]:
     baseline, *others = groups
     found = []
@@ -64,21 +59,21 @@ def _rows(
             one, two = (spread.mean(cells, each, numbers) for each in (group, baseline))
             difference = spread.difference(cells, metric, group, baseline, numbers)
             found.append((group, numbers, one, two, difference))
-    adjusted = effects.adjusted([None if d is None else d.p for *_, d in found])
+    adjusted = effects.adjusted([difference.p for *_, difference in found])
     for (group, numbers, one, two, difference), p in zip(found, adjusted, strict=True):
         verdict = _verdict(metric, one, two, difference, p)
-        relative = difference.change_share if difference else None
+        relative = difference.change_share
         why = _why_neither(section, metric, (group, baseline), numbers, difference)
         better = metric.better if why is None else None
-        if why is not None and difference is not None and verdict in ("better", "worse"):
-            verdict = "higher" if difference.delta > 0 else "lower"
+        if why is not None and verdict in ("better", "worse"):
+            verdict = "higher" if difference.is_higher else "lower"
         yield model.ComparisonRow(
             metric=metric.name,
             step=section.step,
             group=group,
             baseline=two.value,
             value=one.value,
-            delta_pct=_pct(difference.share) if difference is not None else None,
+            delta_pct=_pct(difference.share),
             ci95_pct=model.bounds_of(relative and relative.times(100)),
             runs=one.runs,
             protocol=section.protocol,
@@ -92,19 +87,19 @@ def _rows(
             baseline_runs=two.runs,
             value_at_least=one.bound if one.value is None else None,
             baseline_at_least=two.bound if two.value is None else None,
-            delta=difference.delta if difference is not None else None,
+            delta=difference.delta,
             delta_unit=metric.delta_unit or metric.unit,
-            ci95=model.bounds_of(difference.change if difference else None),
-            interval_of=difference and difference.of,
+            ci95=model.bounds_of(difference.change),
+            interval_of=difference.of,
             better=better,
             why_neither=why,
-            better_by_pct=_better_by(better, difference),
+            better_by_pct=_better_by(better, difference.share),
             verdict=verdict,
-            p=difference.p if difference is not None else None,
+            p=difference.p,
             p_adjusted=p,
             other_conditions=_shared([strata[number] for number in numbers]),
             pairs=len(numbers),
-            pooled=pooled,
+            pooled=len(cells) > 1,
             pairs_higher=_pairs_higher(cells, group, baseline, numbers),
             caveats=list(dict.fromkeys(section.caveats)),
         )
@@ -122,10 +117,10 @@ def _verdict(
     metric: definitions.Metric,
     one: spread.GroupMean,
     two: spread.GroupMean,
-    difference: spread.Difference | None,
+    difference: spread.Difference,
     p: float | None,
 ) -> model.ComparisonVerdict:
-    if difference is None:
+    if difference.delta is None:
         return _verdict_of_bounds(metric, one, two)
     if p is None:
         return "no difference shown" if difference.delta == 0 else _untested(one, two)
@@ -134,7 +129,7 @@ def _verdict(
     change = difference.share if metric.scale == "ratio" else difference.delta
     if change is not None and abs(change) < metric.negligible:
         return "negligible"
-    return _direction(metric, is_higher=difference.delta > 0)
+    return _direction(metric, is_higher=difference.is_higher)
 
 
 def _untested(one: spread.GroupMean, two: spread.GroupMean) -> model.ComparisonVerdict:
@@ -151,10 +146,10 @@ def _verdict_of_bounds(
         return "no difference shown" if is_alike else _untested(one, two)
     if one.runs + two.runs < _MIN_RUNS:
         return _untested(one, two)
-    if one.value is None and two.value is not None and one.bound > two.value:
-        return _direction(metric, is_higher=True)
-    if two.value is None and one.value is not None and two.bound > one.value:
-        return _direction(metric, is_higher=False)
+    is_higher = one.value is None
+    never, fell = (one, two) if is_higher else (two, one)
+    if never.bound > fell.bound:
+        return _direction(metric, is_higher=is_higher)
     return _untested(one, two)
 
 
@@ -206,22 +201,18 @@ def _why_neither(
     metric: definitions.Metric,
     groups: tuple[Label, Label],
     numbers: Sequence[int],
-    difference: spread.Difference | None,
+    difference: spread.Difference,
 ) -> str | None:
     """Why a change is neither better nor worse, although this metric's changes usually are."""
     bound = _BOUNDS.get(metric.name)
-    if bound is None or difference is None or difference.delta == 0:
+    if bound is None or not difference.delta:
         return None
     for name in bound.metrics:
         cells = measured_cells(section, name)
-        found = [[cells.get(n, {}).get(group) for n in numbers] for group in groups]
-        if any(cell is None for of in found for cell in of):
+        if any(group not in cells.get(number, {}) for number in numbers for group in groups):
             continue
-        one, two = (
-            float(np.mean([np.mean([m.bound for _, m in cell or []]) for cell in of]))
-            for of in found
-        )
-        direction: definitions.Direction = "higher" if difference.delta > 0 else "lower"
+        one, two = (spread.mean(cells, group, numbers).bound for group in groups)
+        direction: definitions.Direction = "higher" if difference.is_higher else "lower"
         looks_better = direction == metric.better
         is_confirmed = (
             one > two * (1 + bound.tolerance) if looks_better else one < two * (1 - bound.tolerance)
@@ -232,18 +223,15 @@ def _why_neither(
             break
         unit = definitions.METRICS[name].unit
         return bound.why[direction].format(one=number_text(one), two=number_text(two), unit=unit)
-    ahead = groups[(difference.delta > 0) != (metric.better == "higher")]
+    ahead = groups[difference.is_higher != (metric.better == "higher")]
     runs = [run for number in numbers for run in section.cells[number][ahead]]
     claims = [one for run in runs for one in run.judged[section.step].claims]
     was_slow = any(one.what == "throttled" and one.onset_s is None for one in claims)
     return model.WAS_SLOW if was_slow else None
 
 
-def _better_by(
-    better: definitions.Direction | None, difference: spread.Difference | None
-) -> float | None:
+def _better_by(better: definitions.Direction | None, share: float | None) -> float | None:
     """The change with the sign that reviews print: worse is always negative."""
-    share = None if difference is None else difference.share
     if share is None or better is None:
         return None
     return 100 * (share if better == "higher" else -share) + 0.0
@@ -338,10 +326,10 @@ def _shown_better(
     """Pairs in which the first is shown to be better than the second."""
     pairs = list(combinations(groups, 2))
     found = [spread.difference(cells, metric, one, two, list(cells)) for one, two in pairs]
-    chances = effects.adjusted([None if each is None else each.p for each in found])
+    chances = effects.adjusted([each.p for each in found])
     ahead = set()
     for (one, two), each, p in zip(pairs, found, chances, strict=True):
-        if each is not None and p is not None and p < SIGNIFICANCE:
-            is_first = (each.delta > 0) == (metric.better == "higher")
+        if p is not None and p < SIGNIFICANCE:
+            is_first = each.is_higher == (metric.better == "higher")
             ahead.add((one, two) if is_first else (two, one))
     return ahead

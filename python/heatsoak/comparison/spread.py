@@ -7,13 +7,11 @@ them. With one run on each side nothing tells how far the next may differ: there
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from heatsoak.analysis.definitions import Metric
-from heatsoak.analysis.series import Array
 from heatsoak.comparison.model import IntervalOf
 from heatsoak.facts import effects
 from heatsoak.facts.table import Measure
@@ -25,10 +23,9 @@ Cell = Sequence[tuple[int, Measure]]
 #: By the stratum's number, and by group.
 Cells = Mapping[int, Mapping[Label, Cell]]
 
-#: No value is known better than this share of what is negligible.
-_RESOLUTION = 0.02
 #: Draws of which group is the best.
 _DRAWS, _SEED = 2000, 2016
+_GROUP = "group"
 
 
 @dataclass(frozen=True)
@@ -51,18 +48,23 @@ class Difference:
     """Two means compared; intervals are None if nothing tells them.
 
     Attributes:
-        delta: in the metric's unit, and `change` with its interval.
+        delta: in the metric's unit, and `change` with its interval; None if one has no value.
         share: `delta` divided by the second value, if that is not 0; `change_share` likewise.
         p: how likely one as large is by chance, two-sided.
         of: what the intervals cover.
     """
 
-    delta: float
-    share: float | None
+    delta: float | None = None
+    share: float | None = None
     change: Range | None = None
     change_share: Range | None = None
     p: float | None = None
     of: IntervalOf | None = None
+
+    @property
+    def is_higher(self) -> bool:
+        """Whether the first mean is known to be higher."""
+        return self.delta is not None and self.delta > 0
 
 
 def mean(cells: Cells, group: Label, strata: Sequence[int]) -> GroupMean:
@@ -75,23 +77,23 @@ def mean(cells: Cells, group: Label, strata: Sequence[int]) -> GroupMean:
 
 def difference(
     cells: Cells, metric: Metric, group: Label, baseline: Label, strata: Sequence[int]
-) -> Difference | None:
-    """Return the difference of `group` from `baseline`; None if one has no value."""
+) -> Difference:
+    """Return the difference of `group` from `baseline`."""
     one, two = (mean(cells, each, strata).value for each in (group, baseline))
     if one is None or two is None:
-        return None
+        return Difference()
     delta, share = one - two, (one - two) / two if two else None
-    fit = _Fit(cells, metric, [group, baseline], strata)
-    found = fit.sums(np.array([[1.0, -1.0]]))
+    fit, of, is_ratio = _fitted(cells, metric, [group, baseline], strata)
+    found = fit.sums({_GROUP: np.array([[1.0, -1.0]])})
     if found is None:
         return Difference(delta, share)
-    (effect,) = found.ranges(fit.of)
-    if fit.is_ratio:  # about the ratio of the means
+    (effect,) = found.ranges(of)
+    if is_ratio:  # about the ratio of the means
         change = effect.mapped(lambda log: one * float(np.exp(log - effect.mid)) - two)
     else:
         change = effect.mapped(lambda value: value - effect.mid + delta)
     relative = change.times(1 / two) if two > 0 else None
-    return Difference(delta, share, change, relative, float(found.chance()[0]), fit.of)
+    return Difference(delta, share, change, relative, float(found.chance()[0]), of)
 
 
 def ranges_of(
@@ -102,85 +104,47 @@ def ranges_of(
     None where nothing tells, or a group has no value.
     """
     means = [mean(cells, group, strata).value for group in groups]
-    fit = _Fit(cells, metric, groups, strata)
-    each = np.eye(len(groups))
-    found = None if None in means else fit.sums(each, is_mean=True)
+    fit, of, is_ratio = _fitted(cells, metric, groups, strata)
+    found = None if None in means else fit.means(_GROUP)
     if found is None:
         return [None] * len(groups), None
     ranges: list[Range | None] = [
-        one.mapped(lambda value: float(np.exp(value))) if fit.is_ratio else one
-        for one in found.ranges(fit.of)
+        one.mapped(lambda value: float(np.exp(value))) if is_ratio else one
+        for one in found.ranges(of)
     ]
-    draws = fit.draws(each, _DRAWS, np.random.default_rng(_SEED))
+    draws = fit.draws(_GROUP, _DRAWS, np.random.default_rng(_SEED))
     sign = 1 if metric.better == "higher" else -1
     best = np.bincount(np.argmax(sign * draws, axis=1), minlength=len(groups))
     return ranges, (best / _DRAWS).tolist()
 
 
-class _Fit:
-    """The model of some groups in some strata.
-
-    Attributes:
-        of: what its intervals cover.
-        is_ratio: whether it is of logarithms.
-    """
-
-    def __init__(
-        self, cells: Cells, metric: Metric, groups: Sequence[Label], strata: Sequence[int]
-    ) -> None:
-        rows = [
-            (number, group, drive, one.bound)
-            for number in strata
-            for group in groups
-            for drive, one in cells[number][group]
-        ]
-        of_strata, of_groups, of_drives, bounds = zip(*rows, strict=True)
-        self.is_ratio = metric.scale == "ratio" and min(bounds) > 0
-        fixed = np.hstack(
-            [effects.dummies(of_groups, groups), effects.dummies(of_strata, list(strata))]
-        )
-        drives = effects.dummies(of_drives, list(dict.fromkeys(of_drives)))
-        alone, both = effects.Design(fixed), effects.Design(np.hstack([fixed, drives]))
-        runs_df = len(rows) - both.rank
-        is_random = both.rank - alone.rank >= effects.MIN_DRIVE_DF
-        # few drives tell nothing of others: each is compared with itself
-        is_alone = is_random or both.rank == alone.rank
-        self._design = alone if is_alone else both
-        self._groups = len(groups)
-        self._means = [len(strata)] if is_alone else [len(strata), drives.shape[1]]
-        is_once = bool((drives.sum(axis=0) == 1).all())
-        self._can_tell = runs_df > 0 or (is_random and is_once)
-        counts = [[len(cells[number][group]) for number in strata] for group in groups]
-        has_repeats = max(map(max, counts)) > 1
-        self.of: IntervalOf = "drives" if is_random else "runs" if has_repeats else "conditions"
-        laws = [effects.Law(lambda rows: rows)]
-        if is_random and runs_df > 0:
-            laws = effects.of_drives(drives)
-        elif len(groups) == 2 and min(sum(of) - len(of) for of in counts) > 0 and not is_random:
-            laws = effects.of_two_groups(fixed[:, 0] == 1)
-        if self._can_tell:
-            values = np.log(bounds) if self.is_ratio else np.array(bounds, dtype=float)
-            finest = _RESOLUTION * metric.negligible
-            self._laws = effects.fitted(self._design.basis, values, laws, finest)
-
-    def sums(self, of_groups: Array, *, is_mean: bool = False) -> effects.Mixture | None:
-        """Return sums of groups, a row of weights each, or their means; None if unknown."""
-        if not self._can_tell:
-            return None
-        wide = self._wide(of_groups, is_mean=is_mean)
-        is_told = bool(self._design.tells(wide).all())
-        return self._laws.sums(self._design.along(wide)) if is_told else None
-
-    def draws(self, of_groups: Array, count: int, rng: np.random.Generator) -> Array:
-        """Return what their means might equally have been, (count, groups)."""
-        wide = self._wide(of_groups, is_mean=True)
-        return self._laws.draws(self._design.along(wide), count, rng)
-
-    def _wide(self, of_groups: Array, *, is_mean: bool) -> Array:
-        wide = np.zeros((len(of_groups), self._design.width))
-        wide[:, : self._groups] = of_groups
-        if is_mean:
-            ends = np.cumsum([self._groups, *self._means])
-            for start, end in pairwise(ends.tolist()):
-                wide[:, start:end] = 1 / (end - start)
-        return wide
+def _fitted(
+    cells: Cells, metric: Metric, groups: Sequence[Label], strata: Sequence[int]
+) -> tuple[effects.EffectsFit, IntervalOf, bool]:
+    """The model of some groups in some strata, what it covers, and whether it is of logarithms."""
+    rows = [
+        (f"{place:06}", str(number), str(drive), one.bound)
+        for number in strata
+        for place, group in enumerate(groups)
+        for drive, one in cells[number][group]
+    ]
+    of_groups, of_strata, drives, bounds = zip(*rows, strict=True)
+    is_ratio = metric.scale == "ratio" and min(bounds) > 0
+    counts = [[len(cells[number][group]) for number in strata] for group in groups]
+    # one of two may vary more than the other
+    is_uneven = len(groups) == 2 and all(sum(of) > len(of) for of in counts)
+    seen = effects.Observations(
+        np.log(bounds).tolist() if is_ratio else bounds,
+        [""] * len(rows),
+        drives,
+        {_GROUP: of_groups, "stratum": of_strata},
+        metric.resolution,
+        uneven=[one == of_groups[0] for one in of_groups] if is_uneven else (),
+    )
+    fit = effects.EffectsFit(seen)
+    if fit.drive_df == 0 and len(set(drives)) > 1:
+        # nothing tells drives from groups: what is compared are these drives
+        fit = effects.EffectsFit(replace(seen, drives=[""] * len(rows)))
+    if fit.knows_drives:
+        return fit, "drives", is_ratio
+    return fit, "runs" if max(map(max, counts)) > 1 else "conditions", is_ratio

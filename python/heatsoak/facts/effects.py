@@ -2,8 +2,9 @@
 
     value = mean of the model + effect of each place + effect of the drive + noise of the run
 
-Places (slot, host, ...) have fixed effects, the same for all models or, where they are not, those
-of each model; the effects of drives are random with one variance for all models, as is the noise.
+Places (slot, host, ..., or a comparison's groups and other conditions) have fixed effects, the same
+for all models or, where they are not, those of each model; the effects of drives are random with
+one variance for all models, as is the noise.
 
 A rack often has 3 to 8 drives of a model, whose effects may be next to nothing. There the
 estimates of statsmodels' MixedLM end on the edge of what is possible, its covariances are singular,
@@ -15,21 +16,21 @@ averaged, with the prior of Tiao and Tan (1965): flat in the logarithms of the n
 of that of a drive's mean, which for balanced racks gives the intervals of an analysis of variance.
 So a variance of zero is a value like others, and nothing can fail to converge.
 
-`Design`, `Laws` and `Mixture` are for any linear model of which one number more is unknown than has
-a solution in closed form: how much drives vary beside their runs, or how alike neighbouring days
-are. Given that number, all sums of unknowns follow Student's law; so they are averaged over it, by
-how likely each of its values is.
+`Design`, `solved`, `Laws` and `Mixture` are for any linear model of which one number more is
+unknown than has a solution in closed form: how much drives vary beside their runs, or how alike
+neighbouring days are. Given that number, all sums of unknowns follow Student's law; so they are
+averaged over it, by how likely each of its values is.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse, special
+from scipy import linalg, sparse, special
 
 from heatsoak.analysis.series import Array
 from heatsoak.ranges import USUAL_LEVEL, Covers, Range, tails
@@ -119,11 +120,6 @@ def _means(codes: _Codes, values: Array) -> Array:
     return _sums(codes, values, len(runs)) / runs[:, None]
 
 
-def dummies(column: Sequence[Hashable], levels: Sequence[Hashable]) -> Array:
-    """Return a row for each entry, with 1 in the column of its level."""
-    return np.asarray([[float(one == level) for level in levels] for one in column])
-
-
 class Design:
     """What columns (n, p) tell of their unknowns, of which some may make up for others.
 
@@ -163,14 +159,20 @@ class Laws:
         at: their values, (laws, k).
         inverse: their covariance in units of the noise's variance, (laws, k, k).
         left: the square of what they leave, with `df` degrees of freedom.
-        weight: how likely each law is, 1 in all.
+        likely: the logarithm of how likely each law is, up to a constant.
     """
 
     at: Array
     inverse: Array
     left: Array
-    weight: Array
+    likely: Array
     df: int
+
+    @cached_property
+    def weight(self) -> Array:
+        """How likely each law is, 1 in all."""
+        weight = np.exp(self.likely - self.likely.max())
+        return np.asarray(weight / weight.sum())
 
     @property
     def noise(self) -> Array:
@@ -187,75 +189,36 @@ class Laws:
         scale = np.sqrt(np.maximum(variance, 1e-12)) * self.noise[:, None]
         return Mixture(at.T, np.maximum(scale, 1e-12).T, self.weight, self.df)
 
-    def draws(self, weights: Array, count: int, rng: np.random.Generator) -> Array:
-        """Return values that the sums might equally have, (count, sums)."""
+    def draws(
+        self, weights: Array, at: Array, spread: Array, count: int, rng: np.random.Generator
+    ) -> Array:
+        """Return values that sums might equally have, (count, sums).
+
+        As in `sums`, for (laws, k, p); `spread` are also the covariances, (laws, k, k).
+        """
         law = rng.choice(len(self.weight), size=count, p=self.weight)
-        covariance = np.einsum("cp,lpq,dq->lcd", weights, self.inverse, weights, optimize=True)
+        at = at + (weights @ self.at[:, :, None])[:, :, 0]
+        covariance = spread + weights @ self.inverse @ weights.transpose(0, 2, 1)
         axes, sizes, _ = np.linalg.svd(covariance)
         roots = axes * np.sqrt(sizes)[:, None, :] * self.noise[:, None, None]
-        normal = rng.standard_normal((count, len(weights)))
+        normal = rng.standard_normal((count, weights.shape[1]))
         normal *= np.sqrt(self.df / rng.chisquare(self.df, count))[:, None]
-        return np.asarray(
-            (weights @ self.at.T).T[law] + np.einsum("ncd,nd->nc", roots[law], normal)
-        )
+        return np.asarray(at[law] + np.einsum("ncd,nd->nc", roots[law], normal))
 
 
-@dataclass(frozen=True)
-class Law:
-    """A law of the noise: `whiten` makes it independent and of variance 1, row by row.
+def solved(sums: Array, likely: Array, df: int, least: float) -> Laws:
+    """Return the unknowns that sums of squares and products tell, (laws, k + 1, k + 1).
 
-    Attributes:
-        log_det: the logarithm of its covariance's determinant.
-        log_prior: how likely it is beforehand, up to a constant.
+    The last row and column are the values'. `likely` is the logarithm of how likely each law is
+    beforehand, with its noise; here it becomes that of their restricted likelihood. `least` is the
+    smallest square that is taken to be left.
     """
-
-    whiten: Callable[[Array], Array]
-    log_det: float = 0.0
-    log_prior: float = 0.0
-
-
-def fitted(basis: Array, values: Array, laws: Sequence[Law], resolution: float) -> Laws:
-    """Return what is fitted to orthonormal columns (n, p), averaged over the laws of the noise.
-
-    They are weighted by their restricted likelihood. No value is known better than `resolution`.
-    """
-    count, width = basis.shape
-    df = count - width
-    both = np.column_stack([basis, values])
-    grams = np.stack([white.T @ white for white in (law.whiten(both) for law in laws)])
-    told, right = grams[:, :-1, :-1], grams[:, :-1, -1]
-    inverse = np.linalg.inv(told)
+    columns, right = sums[:, :-1, :-1], sums[:, :-1, -1]
+    inverse = np.linalg.inv(columns).astype(float)
     at = np.einsum("lpq,lq->lp", inverse, right)
-    left = np.maximum(grams[:, -1, -1] - (at * right).sum(axis=1), 0.0) + df * resolution**2
-    likely = np.array([law.log_prior - 0.5 * law.log_det for law in laws])
-    likely -= 0.5 * (np.linalg.slogdet(told)[1] + df * np.log(left))
-    return Laws(at, inverse.astype(float), left, weights_of(likely), df)
-
-
-def of_drives(drives: Array) -> list[Law]:
-    """Return the laws of runs of drives, which have a column of 0 and 1 each: drives vary, too."""
-    runs = drives.sum(axis=0)
-    mean_runs = len(runs) / float((1 / runs).sum())
-
-    def law(ratio: float) -> Law:
-        shrink = (1 - 1 / np.sqrt(1 + ratio * runs)) / runs
-        return Law(
-            lambda rows: rows - drives @ (shrink[:, None] * (drives.T @ rows)),
-            float(np.log1p(ratio * runs).sum()),
-            float(np.log(ratio / (1 / mean_runs + ratio))),
-        )
-
-    return [law(ratio) for ratio in (_RATIOS / mean_runs).tolist()]
-
-
-def of_two_groups(is_first: NDArray[np.bool_]) -> list[Law]:
-    """Return the laws of two groups of runs, of which one may vary more than the other."""
-
-    def law(ratio: float) -> Law:
-        scale = np.where(is_first, np.sqrt(ratio), 1.0)
-        return Law(lambda rows: rows / scale[:, None], 2 * float(np.log(scale).sum()))
-
-    return [law(ratio) for ratio in _UNEVEN.tolist()]
+    left = np.maximum(sums[:, -1, -1] - (at * right).sum(axis=1), 0.0) + least
+    likely = likely - 0.5 * (np.linalg.slogdet(columns)[1] + df * np.log(left))
+    return Laws(at, inverse, left, likely, df)
 
 
 def adjusted(chances: Sequence[float | None]) -> list[float | None]:
@@ -272,12 +235,6 @@ def adjusted(chances: Sequence[float | None]) -> list[float | None]:
     return found
 
 
-def weights_of(log_likelihood: Array) -> Array:
-    """Return how likely each of several laws is, 1 in all."""
-    weight = np.exp(log_likelihood - log_likelihood.max())
-    return np.asarray(weight / weight.sum())
-
-
 @dataclass(frozen=True)
 class Observations:
     """The values of one measure: all of these have one entry for each run.
@@ -286,6 +243,7 @@ class Observations:
         places: the place by the name of each label.
         resolution: no value is known better than this.
         is_by_model: whether places are those of each model, since one slows some models alone.
+        uneven: which runs may vary more, or less, than the others, where drives take no part.
     """
 
     values: Sequence[float]
@@ -294,6 +252,7 @@ class Observations:
     places: Mapping[str, Sequence[str]]
     resolution: float
     is_by_model: bool = False
+    uneven: Sequence[bool] = ()
 
     def without(self, drives: Collection[str]) -> "Observations":
         """Return those of all other drives."""
@@ -375,6 +334,7 @@ class Observations:
             models=list(compress(self.models, kept)),
             drives=list(compress(self.drives, kept)),
             places={name: list(compress(of, kept)) for name, of in self.places.items()},
+            uneven=list(compress(self.uneven, kept)),
         )
 
 
@@ -387,16 +347,17 @@ class _Columns:
     Attributes:
         rest: (runs, p), a 1 in the column of each level.
         means: of `rest` in each level of the inner factor.
+        widths: how many levels each factor has.
     """
 
     def __init__(self, codes: Mapping[str, _Codes], inner: str) -> None:
         self.inner, self.codes = inner, codes[inner]
-        self._widths = {key: int(of.max()) + 1 for key, of in codes.items()}
+        self.widths = {key: int(of.max()) + 1 for key, of in codes.items()}
         first = np.unique(self.codes, return_index=True)[1]
         follow = [key for key in codes if key != inner and _decides(self.codes, codes[key])]
         self._follow = {key: codes[key][first] for key in follow}
         self._keys = [key for key in codes if key not in (inner, *follow)]
-        parts = [np.eye(self._widths[key])[codes[key]] for key in self._keys]
+        parts = [np.eye(self.widths[key])[codes[key]] for key in self._keys]
         self.rest = np.hstack([np.zeros((len(self.codes), 0)), *parts])
         self.means = _means(self.codes, self.rest)
         self.design = Design(self.rest - self.means[self.codes])
@@ -405,7 +366,7 @@ class _Columns:
     def rows(self, weights: Mapping[str, Array]) -> tuple[Array, Array]:
         """Return weights of factors' levels as those of the inner levels, and of `rest`."""
         count = len(next(iter(weights.values())))
-        of = {key: np.zeros((count, width)) for key, width in self._widths.items()}
+        of = {key: np.zeros((count, width)) for key, width in self.widths.items()}
         of |= weights
         return of[self.inner], np.hstack([np.zeros((count, 0)), *(of[key] for key in self._keys)])
 
@@ -413,14 +374,14 @@ class _Columns:
         """Return whether all sums of factors' levels can be told."""
         inner, rest = self.rows(weights)
         for key in self._follow:
-            due = inner @ np.eye(self._widths[key])[self._follow[key]]
+            due = inner @ np.eye(self.widths[key])[self._follow[key]]
             if np.abs(weights.get(key, 0.0) - due).max() > _NO_PART:
                 return False
         return bool(self.design.tells(rest - inner @ self.means).all())
 
 
 #: Two drives more than are needed to tell their places: a variance of fewer is not known at all.
-MIN_DRIVE_DF = 2
+_MIN_DRIVE_DF = 2
 #: What share of a deviation may be the drive's own.
 _SHARES = np.linspace(0, 1, 51)
 #: Ratios that are less likely than the likeliest by this factor do not count.
@@ -451,7 +412,7 @@ class EffectsFit:
         apart = _Columns(codes | {_DRIVE: drive}, _DRIVE)
         self.drive_df = apart.rank - self._fixed.rank
         self.run_df = len(drive) - apart.rank
-        self._has_random = self.drive_df >= MIN_DRIVE_DF
+        self._has_random = self.drive_df >= _MIN_DRIVE_DF
         self._runs = np.bincount(drive).astype(float)
         self.has_repeats = self.run_df > 0
         # a variance of drives that is not known takes no part: drives are compared with themselves
@@ -464,61 +425,58 @@ class EffectsFit:
         """Whether the places of a label can be told from other labels and models, if not drives."""
         return self._fixed.tells({key: self._against_mean(key)})
 
-    def _solve(self, drive: _Codes) -> None:
+    def _solve(self, unit: _Codes) -> None:
+        """Fit to means of units: drives, or runs of which some are `uneven`."""
         values = np.asarray(self._seen.values, dtype=float)
         self._middle = float(values.mean())
         both = np.column_stack([self._columns.rest, values - self._middle])
-        self._means = _means(drive, both)
-        both -= self._means[drive]
-        first = np.unique(drive, return_index=True)[1]
-        self._level = self._columns.codes[first]
-        mixes = self._has_random and self.has_repeats
-        mean_runs = len(self._runs) / float((1 / self._runs).sum())
-        ratio = _RATIOS / mean_runs if mixes else np.zeros(1)
-        df = len(values) - self._columns.rank
-        # drives with as many runs count alike
+        # units with as many runs count alike
         sizes, kind = np.unique(self._runs, return_inverse=True)
-        weight, level_means, squares = self._by_level(kind, sizes / (1 + ratio[:, None] * sizes))
-        squares += both.T @ both
-        basis = self._columns.design.whitening
-        matrix, right = basis.T @ squares[:, :-1, :-1] @ basis, squares[:, -1, :-1] @ basis
-        inverse = np.linalg.inv(matrix)
-        solved = np.einsum("gpq,gq->gp", inverse, right)
-        left = squares[:, -1, -1] - (solved * right).sum(axis=1)
-        left = np.maximum(left, 0.0) + df * self._seen.resolution**2
-        log_likelihood = -0.5 * (
-            np.log1p(ratio[:, None] * sizes) @ np.bincount(kind)
-            + np.log(weight).sum(axis=1)
-            + np.linalg.slogdet(matrix)[1]
-            + df * np.log(left)
+        ratio, likely = np.zeros(1), np.zeros(1)
+        if self._has_random and self.has_repeats:
+            mean_runs = len(self._runs) / float((1 / self._runs).sum())
+            ratio = _RATIOS / mean_runs
+            # flat in the logarithm of 1 + ratio x runs, by steps of the ratio's logarithm
+            likely = np.log(ratio / (1 / mean_runs + ratio))
+        variance = ratio[:, None] + 1 / sizes
+        if self._seen.uneven and not self._has_random:
+            unit, sizes = np.arange(len(values)), np.ones(2)
+            kind, ratio = np.asarray(self._seen.uneven, dtype=np.intp), _UNEVEN
+            variance, likely = np.stack([np.ones(len(ratio)), ratio], axis=1), np.zeros(len(ratio))
+        self._means = _means(unit, both)
+        both -= self._means[unit]
+        self._level = self._columns.codes[np.unique(unit, return_index=True)[1]]
+        weight, level_means, squares = self._by_level(kind, 1 / variance)
+        white = self._columns.design.whitening
+        basis = np.asarray(linalg.block_diag(white, np.ones((1, 1))))
+        df = len(values) - self._columns.rank
+        laws = solved(
+            basis.T @ (squares + both.T @ both) @ basis,
+            likely - 0.5 * (np.log(variance * sizes) @ np.bincount(kind) + np.log(weight).sum(1)),
+            df,
+            df * self._seen.resolution**2,
         )
-        if mixes:  # flat in the logarithm of 1 + ratio x runs, by steps of the ratio's logarithm
-            log_likelihood += np.log(ratio / (1 / mean_runs + ratio))
-        likely = log_likelihood > log_likelihood.max() + np.log(_UNLIKELY)
-        self._ratio, self._weight, self._level_means = (
-            ratio[likely],
-            weight[likely],
-            level_means[likely],
-        )
+        kept = laws.likely > laws.likely.max() + np.log(_UNLIKELY)
+        self._ratio, self._weight, self._level_means = ratio[kept], weight[kept], level_means[kept]
         self._laws = Laws(
-            solved[likely] @ basis.T,
-            basis @ inverse[likely] @ basis.T,
-            left[likely],
-            weights_of(log_likelihood[likely]),
+            laws.at[kept] @ white.T,
+            white @ laws.inverse[kept] @ white.T,
+            laws.left[kept],
+            laws.likely[kept],
             df,
         )
 
     def _by_level(self, kind: _Codes, share: Array) -> tuple[Array, Array, Array]:
-        """The weight of each inner level, its mean, and squares of drives about it, by law.
+        """The weight of each inner level, its mean, and squares of units about it, by law.
 
-        Drives of a kind count by its `share` under each law, (laws, kinds).
+        Units of a kind count by its `share` under each law, (laws, kinds).
         """
         kinds = [kind == one for one in range(share.shape[1])]
         of, level, count = self._means, self._level, len(self._columns.means)
-        drives = [np.bincount(level[one], minlength=count) for one in kinds]
+        units = [np.bincount(level[one], minlength=count) for one in kinds]
         sums = [_sums(level[one], of[one], count) for one in kinds]
         products = [of[one].T @ of[one] for one in kinds]
-        weight = share @ np.stack(drives)
+        weight = share @ np.stack(units)
         means = np.tensordot(share, np.stack(sums), 1) / weight[:, :, None]
         about = (means * weight[:, :, None]).transpose(0, 2, 1) @ means
         return weight, means, np.tensordot(share, np.stack(products), 1) - about
@@ -529,19 +487,39 @@ class EffectsFit:
         means = inner @ self._level_means
         return rest - means[:, :, :-1], means[:, :, -1], (1 / self._weight) @ (inner**2).T
 
-    def levels(self, key: str) -> list[str]:
-        """Return the places of a label."""
-        return self._levels[key]
-
-    def places(self, key: str) -> list[Range] | None:
+    def places(self, key: str) -> dict[str, Range] | None:
         """Return what each place does against the mean of all; None if that cannot be told.
 
         Where models have places of their own, the mean is that of the model's.
         """
-        weights = {key: self._against_mean(key)}
+        found = self.sums({key: self._against_mean(key)})
+        if found is None:
+            return None
+        return dict(zip(self._levels[key], found.ranges("drives"), strict=True))
+
+    def sums(self, weights: Mapping[str, Array]) -> Mixture | None:
+        """Return sums of factors' levels, a row of weights each; None if they cannot be told."""
         if not (self.can_tell and self._columns.tells(weights)):
             return None
-        return self._laws.sums(*self._weigh(weights)).ranges("drives")
+        return self._laws.sums(*self._weigh(weights))
+
+    def means(self, key: str) -> Mixture | None:
+        """Return each level's mean over all levels of the other factors, which count alike."""
+        found = self.sums(self._in_all(key))
+        return None if found is None else replace(found, at=found.at + self._middle)
+
+    def draws(self, key: str, count: int, rng: np.random.Generator) -> Array:
+        """Return what the same means, which can be told, might equally have been."""
+        of = self._in_all(key)
+        weights, at, _ = self._weigh(of)
+        inner, _ = self._columns.rows(of)
+        spread = (inner / self._weight[:, None]) @ inner.T
+        return self._middle + self._laws.draws(weights, at, spread, count, rng)
+
+    def _in_all(self, key: str) -> dict[str, Array]:
+        widths = self._columns.widths
+        alike = {one: np.full((widths[key], width), 1 / width) for one, width in widths.items()}
+        return alike | {key: np.eye(widths[key])}
 
     def _against_mean(self, key: str) -> Array:
         alike = self._is_alike(key)
@@ -673,9 +651,8 @@ class EffectsFit:
                 return None
             found = [self._levels[key].index(one) for one in column]
             weights[key] = np.eye(len(self._levels[key]))[found].mean(axis=0, keepdims=True)
-        if not self._columns.tells(weights):
+        if (expected := self.sums(weights)) is None:
             return None
-        expected = self._laws.sums(*self._weigh(weights))
         own_variance = (self._ratio + 1 / len(own.values)) * self._laws.noise**2
         scale = np.sqrt(expected.scale**2 + own_variance)
         return replace(expected, at=np.mean(own.values) - self._middle - expected.at, scale=scale)

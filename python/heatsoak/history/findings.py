@@ -24,7 +24,7 @@ class HistoryChange(BaseModel):
             ``together`` are several on one day, which nothing tells apart.
         before, after: its names; of a sudden change, the last day before and the first day after.
         effect: what it did to the rate; None where that cannot be told from other changes.
-        until: the first day after a sudden change was undone.
+        until: the first day on which it was undone, which it stayed.
         days: how many days a sudden change lasted, of those that have runs.
         opposite: another drive of the model that became as much faster as this one became slower,
             or the other way round, at the same time: the two, or their labels, may have been

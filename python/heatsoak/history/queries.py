@@ -32,7 +32,7 @@ _OLDEST_UNIX_S, _AHEAD_S = 946_684_800.0, 86_400.0
 #: If more of a drive's recordings than this share are out of order, its counter is at fault.
 _MOST_OUT_OF_ORDER = 0.2
 _DAY_S = 86400.0
-#: What tells a drive; one serial may be that of several.
+#: What tells a drive, which `identity` numbers; one serial may be that of several.
 _IDENTITY = ("drive", "serial", "model", "size_bytes")
 
 
@@ -75,7 +75,7 @@ def chosen_from(
 
     Raises UsageError if nothing is left, or the file is not an index.
     """
-    rows = _with_copies(read_index(index))
+    rows = _with_drives(_with_copies(read_index(index)))
     steps = rows.filter(pl.col("step").is_not_null())
     is_copy = steps["is_copy"]
     steps, copies = steps.filter(~is_copy), steps.filter(is_copy)
@@ -104,6 +104,17 @@ def _with_copies(rows: pl.DataFrame) -> pl.DataFrame:
     own = [name for name in rows.columns if name not in ("path", "stamp", "judged_by")]
     is_dated = pl.col("started_unix_s").is_not_null()
     return rows.with_columns(is_copy=is_dated & ~pl.struct(own).is_first_distinct())
+
+
+def _with_drives(rows: pl.DataFrame) -> pl.DataFrame:
+    """Add the number of the drive that a row is of."""
+    told = rows.select(*_IDENTITY).unique(maintain_order=True)
+    drives = [
+        DriveIdentity(serial=serial, name=name, model=model, size_bytes=size)
+        for name, serial, model, size in told.iter_rows()
+    ]
+    told = told.with_columns(number=pl.Series(numbered(drives), dtype=pl.Int64))
+    return rows.join(told, on=_IDENTITY, how="left", nulls_equal=True, maintain_order="left")
 
 
 def _asked_for(
@@ -139,13 +150,6 @@ def _with_keys(steps: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     written = rows.filter(pl.col("written_gb").is_not_null() & pl.col("serial").is_not_null())
     wrong = _out_of_order(written.filter(is_possible))
     firmware = pl.col("firmware")
-    told = steps.select(*_IDENTITY).unique(maintain_order=True)
-    drives = [
-        DriveIdentity(serial=serial, name=name, model=model, size_bytes=size)
-        for name, serial, model, size in told.iter_rows()
-    ]
-    told = told.with_columns(number=pl.Series(numbered(drives), dtype=pl.Int64))
-    steps = steps.join(told, on=_IDENTITY, how="left", nulls_equal=True, maintain_order="left")
     return steps.with_columns(
         rate=pl.coalesce("mean_mb_s", "mean_iops"),
         unit=pl.when(pl.col("mean_mb_s").is_null()).then(pl.lit("IOPS")).otherwise(pl.lit("MB/s")),
@@ -227,10 +231,10 @@ def _out_of_order(written: pl.DataFrame) -> list[str]:
     As few as possible are in the wrong: all that are not in the longest sequence in which a drive
     wrote more and more. Where these are many, it is the counter that cannot be trusted.
     """
-    by_date = (*_IDENTITY, "started_unix_s", "path")
+    by_date = ("number", "started_unix_s", "path")
     ordered = written.select(*by_date, "written_gb").unique().sort(*by_date)
     wrong: list[str] = []
-    for _, of_drive in groupby(ordered.to_dicts(), key=itemgetter(*_IDENTITY)):
+    for _, of_drive in groupby(ordered.to_dicts(), key=itemgetter("number")):
         rows = list(of_drive)
         lowest: list[float] = []  # the least that a sequence of each length ends with
         lengths = []

@@ -222,10 +222,9 @@ class _Solved:
     def __init__(
         self, axes: Array, logs: Array, season: Array, *, has_levels: bool = False
     ) -> None:
-        count, self._unknowns = axes.shape
+        count, unknowns = axes.shape
         moved, self._wider, smallest = _robust(axes, logs, has_levels=has_levels)
-        self._df = count - self._unknowns
-        self._least = self._df * smallest**2
+        self._least = (count - unknowns) * smallest**2
         columns = np.column_stack([season, axes, moved])
         self._white = [_whitened(columns, alike) for alike in _ALIKE]
         gram = np.repeat([white.T @ white for white in self._white], len(_SEASONS), axis=0)
@@ -236,22 +235,10 @@ class _Solved:
         self._by_wave = strength**2 * np.linalg.solve(inner, gram[:, waves, rest])
         self._of_waves = strength**2 * np.linalg.inv(inner)
         gram = gram[:, rest, rest] - gram[:, rest, waves] @ self._by_wave
-        told, right = gram[:, :-1, :-1], gram[:, :-1, -1]
-        self._inverse = np.linalg.inv(told)
-        self._at = np.einsum("lpq,lq->lp", self._inverse, right)
-        left = gram[:, -1, -1] - (self._at * right).sum(axis=1)
-        self._left = np.maximum(left, 0.0) + self._least
         alike = np.repeat(_ALIKE, len(_SEASONS))
-        self._likely = -0.5 * (
-            (count - 1) * np.log(1 - alike**2)
-            + np.linalg.slogdet(inner)[1]
-            + np.linalg.slogdet(told)[1]
-            + self._df * np.log(self._left)
-        )
-        left = self._left * self._wider**2
-        self.laws = effects.Laws(
-            self._at, self._inverse, left, effects.weights_of(self._likely), self._df
-        )
+        likely = -0.5 * ((count - 1) * np.log(1 - alike**2) + np.linalg.slogdet(inner)[1])
+        self._laws = effects.solved(gram, likely, count - unknowns, self._least)
+        self.laws = replace(self._laws, left=self._laws.left * self._wider**2)
 
     def most_sudden(self, candidates: Numbers) -> tuple[float, int]:
         """Return how likely the clearest sudden change is by chance, and the day it begins with."""
@@ -288,19 +275,19 @@ class _Solved:
         by_wave, of_waves = self._by_wave[laws], self._of_waves[laws]
         waves = along[:, : by_wave.shape[1]]
         rest = along[None, :, by_wave.shape[1] :] - waves @ by_wave
-        inverse = self._inverse[laws]
+        inverse = self._laws.inverse[laws]
         size = size - (waves @ of_waves * waves).sum(axis=2)
         size = size - (rest[:, :, :-1] @ inverse * rest[:, :, :-1]).sum(axis=2)
-        right = rest[:, :, -1] - np.einsum("lkp,lp->lk", rest[:, :, :-1], self._at[laws])
+        right = rest[:, :, -1] - np.einsum("lkp,lp->lk", rest[:, :, :-1], self._laws.at[laws])
         is_told = size > _SMALLEST_SIZE
         size = np.where(is_told, size, 1.0)
         gained = np.where(is_told, right**2 / size, 0.0)
-        whole = self._left[laws, None]
+        whole = self._laws.left[laws, None]
         left = np.maximum(whole - gained, self._least)
-        df = self._df - 1
+        df = self._laws.df - 1
         t = np.sqrt(gained / (left / df)) / self._wider
-        likely = self._likely[laws, None] - 0.5 * (
-            np.log(size) + df * np.log(left) - self._df * np.log(whole)
+        likely = self._laws.likely[laws, None] - 0.5 * (
+            np.log(size) + df * np.log(left) - self._laws.df * np.log(whole)
         )
         return np.stack([likely, 2 * stdtr(df, -t)])
 

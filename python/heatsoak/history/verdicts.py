@@ -88,18 +88,20 @@ class FittedSeries:
     def _changes(self, names: queries.Names) -> list[findings.HistoryChange]:
         """The first day of each other setting, firmware and, of unknown cause, level."""
         days, fit = self._days, self._fit
+        told_of = [
+            {**names[setting], **names[version]}
+            for setting, version in zip(days.setting.tolist(), days.version.tolist(), strict=True)
+        ]
         found = list(self._sudden())
         moves, updates = map(_first_days, self._numbers)
         for at in {*moves, *updates}:
-            before, after = (
-                {**names[int(days.setting[day])], **names[int(days.version[day])]}
-                for day in (at - 1, at)
-            )
+            before, after = dict(told_of[at - 1]), dict(told_of[at])
             pairs = [[(one[at - 1], one[at])] for one in self._numbers]
             moved, updated = pairs[0] if at in moves else [], pairs[1] if at in updates else []
             groups = [("place", moved, []), ("host", moved, []), ("firmware", [], updated)]
+            kinds = ["firmware", "place", "host"]
             if moved and updated and not fit.tells(moved[0]):
-                kinds = [one for one in ("firmware", "place", "host") if before[one] != after[one]]
+                kinds = [one for one in kinds if before[one] != after[one]]
                 for told in (before, after):
                     each = [f"{one} {told[one] or 'not told'}" for one in kinds]
                     told["together"] = " and ".join(each)
@@ -107,7 +109,11 @@ class FittedSeries:
             for kind, moved, updated in groups:
                 if (moved or updated) and before[kind] != after[kind]:
                     effect = fit.change(settings=moved, firmwares=updated)
-                    found.append(_change(days.day[at], kind, before[kind], after[kind], effect))
+                    change = _change(days.day[at], kind, before[kind], after[kind], effect)
+                    of_kind = kinds if kind == "together" else [kind]
+                    undone = _undone([[told[one] for one in of_kind] for told in told_of], at)
+                    change.until = None if undone is None else _date(days.day[undone])
+                    found.append(change)
         return sorted(found, key=lambda change: change.date)
 
     def _sudden(self) -> Iterator[findings.HistoryChange]:
@@ -167,6 +173,13 @@ def _first_days(numbers: trend.Numbers) -> list[int]:
     """Where each number but the first appears first."""
     _, first = np.unique(numbers, return_index=True)
     return sorted(first.tolist())[1:]
+
+
+def _undone(told: Sequence[object], at: int) -> int | None:
+    """Where it is as before the change `at`, and never again as it was after that."""
+    later = range(at + 1, len(told))
+    back = next((day for day in later if told[day] == told[at - 1]), None)
+    return None if back is None or told[at] in told[back:] else back
 
 
 def _change(

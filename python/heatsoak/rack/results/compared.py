@@ -1,20 +1,38 @@
 """What places and drives do to each measure, in figures and in a sentence."""
 
+import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from heatsoak import words
+from heatsoak.analysis.definitions import ONSET_LOSS
 from heatsoak.facts.effects import EffectsFit, Observations
 from heatsoak.rack.results import reading
 from heatsoak.ranges import Range
 from heatsoak.report import rack
 
 UNKNOWN_MODEL = "unknown model"
+Unit = Literal["%", "pp", "K"]
+UNIT_WORDS: dict[Unit, str] = {"%": "%", "pp": "percentage points", "K": "K"}
+#: Each measure in a sentence, and what a drive is that is worse, or better.
+WORDS = {
+    "mean_mb_s": ("mean speed", "slower", "faster"),
+    "mean_iops": ("mean IOPS", "slower", "faster"),
+    "throttled_mb_s": (
+        "speed while throttled",
+        "slower while throttled",
+        "faster while throttled",
+    ),
+    "depth_pct": ("depth of its fall", "deeper in its fall", "less deep in its fall"),
+    "max_temp_c": ("highest temperature", "hotter", "cooler"),
+    "onset_s": ("time until it throttles", "earlier to throttle", "later to throttle"),
+}
 #: Places are those of each model if they would differ so much between models by this chance.
 _INTERPLAY_BY_CHANCE = 0.001
 
@@ -45,7 +63,7 @@ class Compared:
     """
 
     row: Mapping[str, Any]
-    measure: reading.DriveMeasure
+    measure: str
     seen: Observations
     fit: EffectsFit
     unlike: Mapping[str, float] = field(default_factory=dict)
@@ -56,10 +74,39 @@ class Compared:
         """The drives that take no part in the fit."""
         return [*self.unlike, *self.varies]
 
+    @cached_property
+    def places(self) -> dict[str, dict[str, Range] | None]:
+        """What each place of each label does; None where that cannot be told."""
+        return {label: self.fit.places(label) for label in self.seen.places}
+
     @property
-    def name(self) -> str:
-        """The step and the measure: ``sequential write: mean speed``."""
-        return f"{words.plain(self.row['step'])}: {self.measure.name}"
+    def said(self) -> str:
+        """The measure in a sentence: ``mean speed``."""
+        return WORDS[self.measure][0]
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether drives differ by a factor, so that its logarithm is compared."""
+        return reading.MEASURES[self.measure].scale == "ratio"
+
+    @property
+    def unit(self) -> Unit:
+        """That of what drives differ by."""
+        return "%" if self.is_ratio else "K" if self.measure == "max_temp_c" else "pp"
+
+    @property
+    def worse(self) -> Literal["low", "high"]:
+        """Which values are worse."""
+        return "low" if reading.MEASURES[self.measure].better == "higher" else "high"
+
+    @property
+    def smallest(self) -> float:
+        """A smaller deviation is not worth naming: of a rate, as where an episode begins."""
+        return {"%": ONSET_LOSS, "pp": 100 * ONSET_LOSS, "K": 1.0}[self.unit]
+
+    def shown(self, effect: float) -> float:
+        """Return an effect in `unit`."""
+        return 100 * math.expm1(effect) if self.is_ratio else effect
 
 
 def compare(tests: Sequence[reading.Tested], labels: Sequence[str]) -> list[Compared]:
@@ -76,12 +123,14 @@ _Step = tuple[reading.Tested, Mapping[str, Any], Mapping[str, float]]
 
 
 def _measures(group: Sequence[_Step], labels: Sequence[str]) -> Iterator[Compared]:
-    for measure in reading.MEASURES:
-        having = [one for one in group if measure.id in one[2]]
-        if len(having) < 2 or (measure.id in reading.OF_THROTTLING and len(having) < len(group)):
+    for measure, metric in reading.MEASURES.items():
+        having = [one for one in group if measure in one[2]]
+        if len(having) < 2 or (measure in reading.OF_THROTTLING and len(having) < len(group)):
             continue
-        values = [measure.compared(known[measure.id]) for *_, known in having]
-        if measure.id == "depth_pct" and not any(values):
+        values = [known[measure] for *_, known in having]
+        if metric.scale == "ratio":
+            values = list(map(math.log, values))
+        if measure == "depth_pct" and not any(values):
             continue  # nothing falls
         ran = [test for test, *_ in having]
         seen = Observations(
@@ -89,12 +138,12 @@ def _measures(group: Sequence[_Step], labels: Sequence[str]) -> Iterator[Compare
             [one.model or UNKNOWN_MODEL for one in ran],
             [one.drive for one in ran],
             reading.columns_of(ran, labels),
-            measure.resolution,
+            metric.resolution,
         )
         yield compared(having[0][1], measure, seen)
 
 
-def compared(row: Mapping[str, Any], measure: reading.DriveMeasure, seen: Observations) -> Compared:
+def compared(row: Mapping[str, Any], measure: str, seen: Observations) -> Compared:
     """Return a measure fitted, with each model's places apart if a place slows some alone."""
     if len(set(seen.models)) > 1 and seen.interplay < _INTERPLAY_BY_CHANCE:
         seen = seen.by_model()
@@ -103,22 +152,22 @@ def compared(row: Mapping[str, Any], measure: reading.DriveMeasure, seen: Observ
 
 def told(one: Compared) -> rack.RackMeasure:
     """Return the figures of a measure, and the sentence."""
-    fit, measure, seen = one.fit, one.measure, one.seen
-    parts = _parts(fit, seen.places)
+    fit, seen = one.fit, one.seen
+    parts = _parts(one)
     whole = sum(parts.values())
     shares = {name: 100 * part / whole for name, part in parts.items()} if whole > 0 else {}
     places = [_differences(one, label, shares.get(f"place {label}")) for label in seen.places]
     found = rack.RackMeasure(
         step=one.row["step"],
         workload=one.row["workload"],
-        measure=measure.id,
-        name=one.name,
-        unit=measure.unit,
-        value_unit=measure.value_unit,
-        worse=measure.worse,
+        measure=one.measure,
+        name=f"{words.plain(one.row['step'])}: {one.said}",
+        unit=one.unit,
+        value_unit=reading.MEASURES[one.measure].unit,
+        worse=one.worse,
         runs=len(seen.values),
-        drive_sd=_shown(measure, fit.drive_sd),
-        run_sd=_shown(measure, fit.run_sd),
+        drive_sd=_shown(one, fit.drive_sd),
+        run_sd=_shown(one, fit.run_sd),
         drive_share_pct=shares.get("drive"),
         run_share_pct=shares.get("run"),
         places=places,
@@ -128,28 +177,25 @@ def told(one: Compared) -> rack.RackMeasure:
     return found.model_copy(update={"sentence": _sentence(one, found)})
 
 
-def _shown(measure: reading.DriveMeasure, effect: Range | None) -> Range | None:
-    return None if effect is None else effect.mapped(measure.shown)
+def _shown(one: Compared, effect: Range | None) -> Range | None:
+    return None if effect is None else effect.mapped(one.shown)
 
 
-def _widest(measure: reading.DriveMeasure, effect: Range | None) -> Range | None:
+def _widest(one: Compared, effect: Range | None) -> Range | None:
     """How much the worst is worse than the best: of a factor, the share that it lacks."""
-    if effect is None or not measure.is_ratio:
-        return _shown(measure, effect)
-    return effect.mapped(lambda value: -measure.shown(-value))
+    return None if effect is None else effect.mapped(lambda value: -one.shown(-value))
 
 
 def _differences(one: Compared, label: str, share_pct: float | None) -> rack.PlaceDifferences:
-    found = one.fit.places(label)
-    levels = one.fit.levels(label)
-    effects = dict(zip(levels, found or [], strict=False))
+    found = one.places[label]
+    effects = found or {}
     return rack.PlaceDifferences(
         label=label,
         places=[
-            rack.PlaceEffect(place=place, effect=effects[place].mapped(one.measure.shown))
+            rack.PlaceEffect(place=place, effect=effects[place].mapped(one.shown))
             for place in sorted(effects, key=natural)
         ],
-        widest=_widest(one.measure, one.fit.widest(label)),
+        widest=_widest(one, one.fit.widest(label)),
         why_unknown=None if found is not None else _why_unknown(one, label),
         share_pct=share_pct,
     )
@@ -177,26 +223,26 @@ def _why_unknown(one: Compared, label: str) -> str:
     return f"{label} and model cannot be told apart: each {label} had drives of its own model"
 
 
-def _parts(fit: EffectsFit, labels: Iterable[str]) -> dict[str, float]:
+def _parts(one: Compared) -> dict[str, float]:
     """The variance due to each label, to the drives and to runs, where all of it can be told."""
+    fit = one.fit
     if fit.drive_sd is None:
         return {}
     parts = {"drive": fit.drive_sd.mid**2}
     if fit.run_sd is not None:
         parts["run"] = fit.run_sd.mid**2
-    for label in labels:
-        found = fit.places(label)
+    for label, found in one.places.items():
         if found is None:
             return {}
-        effects = [effect.mid for effect in found]
+        effects = [effect.mid for effect in found.values()]
         # of a normal law, an interval of 95 % is 3.92 standard deviations wide
-        chance = [((effect.high - effect.low) / 3.92) ** 2 for effect in found]
+        chance = [((effect.high - effect.low) / 3.92) ** 2 for effect in found.values()]
         parts[f"place {label}"] = max(0.0, float(np.mean(np.square(effects)) - np.mean(chance)))
     return parts
 
 
 def _drives(one: Compared) -> list[rack.DriveEffect]:
-    seen, fit, measure = one.seen, one.fit, one.measure
+    seen, fit = one.seen, one.fit
     model_of = dict(zip(seen.drives, seen.models, strict=True))
     means = _by_drive(seen, seen.values)
     of_models: dict[str, list[float]] = {}
@@ -212,9 +258,9 @@ def _drives(one: Compared) -> list[rack.DriveEffect]:
         rack.DriveEffect(
             drive=name,
             model=model,
-            measured=measure.shown(means[name] - of_model[model]),
-            of_place=None if of_place is None else measure.shown(of_place[name]),
-            own=None if own is None else _shown(measure, own.get(name)),
+            measured=one.shown(means[name] - of_model[model]),
+            of_place=None if of_place is None else one.shown(of_place[name]),
+            own=None if own is None else _shown(one, own.get(name)),
         )
         for name, model in sorted(model_of.items(), key=lambda pair: (pair[1], natural(pair[0])))
     ]
@@ -237,21 +283,17 @@ def _of_places(one: Compared) -> dict[str, float] | None:
     seen = one.seen
     total = np.zeros(len(seen.values))
     for label, column in seen.columns.items():
-        found = one.fit.places(label)
-        if found is None:
+        effects = one.places[label]
+        if effects is None:
             return None
-        effects = dict(zip(one.fit.levels(label), found, strict=True))
         total += [effects[place].mid for place in column]
     return _by_drive(seen, total)
-
-
-UNIT_WORDS = {"%": "%", "pp": "percentage points", "K": "K"}
 
 
 def _sentence(one: Compared, found: rack.RackMeasure) -> str:
     unit = UNIT_WORDS[found.unit]
     step = words.plain(one.row["step"])
-    least = one.measure.shown(one.measure.smallest)
+    least = one.shown(one.smallest)
     widest = [
         (wide, place) for place in found.places if (wide := place.widest) and wide.high >= least
     ]
@@ -261,8 +303,8 @@ def _sentence(one: Compared, found: rack.RackMeasure) -> str:
         f"({words.interval_text(wide)}{_worst(place, found.worse, is_by_model=is_by_model)})"
         for wide, place in sorted(widest, key=lambda pair: -pair[0].mid)
     ]
-    parts = [f"{one.measure.name} in {step} differs {words.listed(by_place)}"] if by_place else []
-    subject = "" if by_place else f"{one.measure.name} in {step}: "
+    parts = [f"{one.said} in {step} differs {words.listed(by_place)}"] if by_place else []
+    subject = "" if by_place else f"{one.said} in {step}: "
     if found.drive_sd is not None:
         amount = words.range_text(found.drive_sd, unit)
         noise = "" if found.run_sd else ", the noise of single runs included"
@@ -281,9 +323,15 @@ def _worst(of: rack.PlaceDifferences, worse: Literal["low", "high"], *, is_by_mo
     last = max(of.places, key=lambda one: sign * one.effect.mid)
     if min(sign * last.effect.low, sign * last.effect.high) <= 0:
         return ""
-    model, by_model, place = last.place.rpartition(" in ")
-    for_model = f"for {model} " if is_by_model and by_model else ""
+    model, place = _model_and_place(last.place, is_by_model=is_by_model)
+    for_model = f"for {model} " if model else ""
     return f"; {worse}est {for_model}in {words.plain(of.label)} {place}"
+
+
+def _model_and_place(text: str, *, is_by_model: bool) -> tuple[str, str]:
+    """What ``990 PRO in 3`` names, if places are those of each model."""
+    model, _, place = text.rpartition(" in ")
+    return (model, place) if is_by_model else ("", text)
 
 
 def _many(label: str) -> str:
@@ -295,16 +343,15 @@ def warmest(found: Sequence[Compared], measures: Sequence[rack.RackMeasure]) -> 
     """Return of each label's warmest place how much hotter drives are there, beyond chance."""
     hotter: dict[tuple[str, str, str], dict[str, list[str]]] = {}
     for one, told_of in zip(found, measures, strict=True):
-        for of in told_of.places if one.measure.id == "max_temp_c" else []:
+        for of in told_of.places if one.measure == "max_temp_c" else []:
             most = max(of.places, key=lambda place: place.effect.mid, default=None)
             if most is None or most.effect.low <= 0:
                 continue
-            model, between, place = most.place.rpartition(" in ")
-            if not one.seen.is_by_model:
-                model, between, place = "", "", most.place
-            alike = [place for place in of.places if place.place.startswith(f"{model}{between}")]
+            each = [_model_and_place(p.place, is_by_model=one.seen.is_by_model) for p in of.places]
+            model, place = each[of.places.index(most)]
+            alike = [whose for whose, _ in each].count(model)
             # the others are as much below the mean of all as this one is above it, together
-            others = len(alike) / (len(alike) - 1)
+            others = alike / (alike - 1)
             whose = f" of {model}" if model else ""
             amounts = hotter.setdefault((whose, of.label, place), {})
             amounts[told_of.step] = [words.range_text(most.effect.times(others), "K hotter")]

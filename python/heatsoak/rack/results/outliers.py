@@ -43,15 +43,6 @@ _MIN_RUN_DF = 1.5
 #: Speeds: of a temperature or a depth, the room or the load may vary.
 SPEEDS = ("mean_mb_s", "mean_iops")
 
-_WORDS = {
-    "mean_mb_s": ("slower", "faster"),
-    "mean_iops": ("slower", "faster"),
-    "throttled_mb_s": ("slower while throttled", "faster while throttled"),
-    "depth_pct": ("deeper in its fall", "less deep in its fall"),
-    "max_temp_c": ("hotter", "cooler"),
-    "onset_s": ("earlier to throttle", "later to throttle"),
-}
-
 
 def set_aside(found: Sequence[compared.Compared]) -> list[compared.Compared]:
     """Return the same with drives set aside that deviate beyond chance, far enough to matter."""
@@ -60,7 +51,7 @@ def set_aside(found: Sequence[compared.Compared]) -> list[compared.Compared]:
 
 def _without_varying(one: compared.Compared, looked_at: int) -> compared.Compared:
     """Set aside the drives whose own runs differ more than those of others."""
-    if one.measure.id not in SPEEDS:
+    if one.measure not in SPEEDS:
         return one
     seen = one.seen
     left, free = seen.by_model().unexplained(by_drive=True)
@@ -81,7 +72,7 @@ def _without_varying(one: compared.Compared, looked_at: int) -> compared.Compare
         sd, others = math.sqrt(power[most] / df[most]), math.sqrt(power[rest].sum() / others_df)
         chance = float(special.fdtrc(df[most], others_df, (sd / others) ** 2))
         probability = min(1.0, chance * int(able.sum()) * looked_at * 2 ** (tried + 1))
-        is_far = sd >= max(one.measure.smallest, _MIN_TIMES_APART * others)
+        is_far = sd >= max(one.smallest, _MIN_TIMES_APART * others)
         if probability >= 1 - ranges.USUAL_LEVEL or not is_far:
             break
         low, high = (
@@ -133,7 +124,7 @@ def _without_unlike(one: compared.Compared, looked_at: int) -> compared.Compared
         drive: probability
         for drive, probability in named.items()
         if (found := compared.deviation(aside, drive)) is not None
-        and abs(found.mid) >= one.measure.smallest
+        and abs(found.mid) >= one.smallest
         and (is_by_model or not has_models or _is_off_in_its_place(one, drive, found.mid))
     }
     if not far:
@@ -159,7 +150,7 @@ def outliers(found: Sequence[compared.Compared], where: dict[str, str]) -> list[
 
 
 def _outlier(one: compared.Compared, drive: str, where: dict[str, str]) -> RackOutlier:
-    spread, measure = one.varies.get(drive), one.measure
+    spread = one.varies.get(drive)
     own = compared.deviation(one, drive) if spread is None else spread.own
     assert own is not None  # it was set aside because the others can tell
     found = RackOutlier(
@@ -167,11 +158,11 @@ def _outlier(one: compared.Compared, drive: str, where: dict[str, str]) -> RackO
         model=one.seen.models[list(one.seen.drives).index(drive)],
         where=where.get(drive, ""),
         step=one.row["step"],
-        measure=measure.id,
-        unit=measure.unit,
-        deviation=own.mapped(measure.shown),
+        measure=one.measure,
+        unit=one.unit,
+        deviation=own.mapped(one.shown),
         probability=one.unlike[drive] if spread is None else spread.probability,
-        is_worse=spread is not None or (own.mid < 0) == (measure.worse == "low"),
+        is_worse=spread is not None or (own.mid < 0) == (one.worse == "low"),
         varies=spread is not None,
         sentence="",
     )
@@ -181,10 +172,10 @@ def _outlier(one: compared.Compared, drive: str, where: dict[str, str]) -> RackO
 
 
 def _varies(one: compared.Compared, found: RackOutlier, spread: compared.RunSpread) -> str:
-    others = words.number_text(one.measure.shown(spread.others), 2)
+    others = words.number_text(one.shown(spread.others), 2)
     unit = compared.UNIT_WORDS[found.unit]
     return (
-        f"its {one.measure.name} in {words.plain(found.step)} varies by "
+        f"its {one.said} in {words.plain(found.step)} varies by "
         f"{words.number_text(found.deviation.mid, 2)} {unit} from run to run "
         f"({words.interval_text(found.deviation)}), that of other drives by {others} {unit}"
     )
@@ -192,7 +183,7 @@ def _varies(one: compared.Compared, found: RackOutlier, spread: compared.RunSpre
 
 def _amount(one: RackOutlier) -> str:
     """How far a drive deviates: ``14 % slower (9 to 19)``."""
-    word = _WORDS[one.measure][0 if one.is_worse else 1]
+    word = compared.WORDS[one.measure][1 if one.is_worse else 2]
     size = one.deviation.size
     return (
         f"{words.number_text(size.mid, 2)} {compared.UNIT_WORDS[one.unit]} {word} "

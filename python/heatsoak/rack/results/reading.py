@@ -8,12 +8,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from heatsoak import output
 from heatsoak.analysis import RecordingFindings
+from heatsoak.analysis.definitions import METRICS, Metric
 from heatsoak.analysis.judge import read_and_judge
 from heatsoak.analysis.names import ENCLOSURE
 from heatsoak.analysis.view import RecordingView
@@ -41,67 +42,35 @@ _STATES = {
 _LINE_POINTS = 48
 
 
-Unit = Literal["%", "pp", "K"]
-
-
-@dataclass(frozen=True)
-class DriveMeasure:
-    """A quantity by which drives are compared.
-
-    Attributes:
-        name: in a sentence.
-        unit: of what drives differ by; `value_unit` is that of values.
-        is_ratio: whether drives differ by a factor, so that its logarithm is compared.
-        resolution: no value is known better, in what is compared.
-        smallest: a smaller deviation is not worth naming; the same.
-    """
-
-    id: str
-    name: str
-    unit: Unit
-    value_unit: str
-    worse: Literal["low", "high"]
-    is_ratio: bool
-    resolution: float
-    smallest: float
-
-    def compared(self, value: float) -> float:
-        """Return what is compared of a value."""
-        return math.log(value) if self.is_ratio else value
-
-    def shown(self, effect: float) -> float:
-        """Return an effect in `unit`."""
-        return 100 * math.expm1(effect) if self.is_ratio else effect
-
-
-#: A rate differs if it differs by 2 %, as where an episode begins (`analysis.definitions`);
-#: drives report whole degrees.
-MEASURES = (
-    DriveMeasure("mean_mb_s", "mean speed", "%", "MB/s", "low", True, 1e-4, 0.02),
-    DriveMeasure("mean_iops", "mean IOPS", "%", "IOPS", "low", True, 1e-4, 0.02),
-    DriveMeasure("throttled_mb_s", "speed while throttled", "%", "MB/s", "low", True, 1e-3, 0.02),
-    DriveMeasure("depth_pct", "depth of its fall", "pp", "%", "high", False, 0.1, 2.0),
-    DriveMeasure("max_temp_c", "highest temperature", "K", "C", "high", False, 0.3, 1.0),
-    DriveMeasure("onset_s", "time until it throttles", "%", "s", "low", True, 1e-3, 0.02),
-)
+#: What drives are compared by, as results call it.
+MEASURES = {
+    "mean_mb_s": METRICS["mean_mb_s"],
+    "mean_iops": METRICS["mean_iops"],
+    "throttled_mb_s": Metric("throttled_mb_s", "throttled", "MB/s", "higher", resolution=0.001),
+    "depth_pct": METRICS["depth_pct"],
+    "max_temp_c": METRICS["temp_max_c"],
+    "onset_s": METRICS["onset_s"],
+}
 #: What only a run that throttles has: it is compared where all do.
 OF_THROTTLING = ("throttled_mb_s", "onset_s")
 
 
 def measured(row: Mapping[str, Any]) -> dict[str, float]:
     """Return the measures that a row of `facts.table` has."""
-    values = {**row, "max_temp_c": row.get("temp_max_c")}
+    values = dict(row)
     if values.get("mean_mb_s") is not None:
         values["mean_iops"] = None
     if (row.get("verdict"), row.get("heat")) == ("thermal", "yes"):
         values["throttled_mb_s"] = row.get("low_mb_s")
     else:
         values["onset_s"] = None
-    known = {one: value for one in MEASURES if (value := values.get(one.id)) is not None}
+    known = {name: values.get(metric.name) for name, metric in MEASURES.items()}
     return {
-        one.id: float(value)
-        for one, value in known.items()
-        if math.isfinite(value) and (value > 0 or not one.is_ratio)
+        name: float(value)
+        for name, value in known.items()
+        if value is not None
+        and math.isfinite(value)
+        and (value > 0 or MEASURES[name].scale == "difference")
     }
 
 

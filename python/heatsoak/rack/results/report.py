@@ -161,7 +161,7 @@ def _throttling(of: Sequence[reading.Tested], worse: Sequence[RackOutlier]) -> l
 
 
 def _worse(worse: Sequence[RackOutlier]) -> list[str]:
-    order = [measure.id for measure in reading.MEASURES]
+    order = list(reading.MEASURES)
     ordered = sorted(worse, key=lambda one: order.index(one.measure))
     off = [one for one in ordered if not one.varies]
     return [*([sentence(off)] if off else []), *(one.sentence for one in ordered if one.varies)]

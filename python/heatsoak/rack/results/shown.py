@@ -41,7 +41,7 @@ def _write_table(found: RackReport, file: IO[bytes]) -> None:
         **dict.fromkeys(("drive", "serial", "model", "firmware"), pl.String),
         **{f"condition.{key}": pl.String for key in keys},
         **dict.fromkeys(("recording", "state", "step"), pl.String),
-        **{measure.id: pl.Float64 for measure in reading.MEASURES},
+        **dict.fromkeys(reading.MEASURES, pl.Float64),
         "passes": pl.Boolean,
         "why": pl.String,
     }
