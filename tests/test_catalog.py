@@ -470,10 +470,8 @@ def test_a_bad_place_is_answered_with_its_file_and_key(
 def test_drives_throttle_where_others_of_their_controller_do() -> None:
     for drive in map(catalog.load_drive, catalog.drive_ids()):
         if drive.basis == "data sheet" and drive.limits and drive.limits.wctemp_c:
-            warning_c = drive.limits.wctemp_c.value
-            starts_c = family_of(drive.model).starts_c(warning_c)
+            starts_c = family_of(drive.model).starts_c(drive.limits.wctemp_c.value)
             assert starts_c in (None, drive.governor.begins.value), drive.id
-            assert (starts_c or 0) <= warning_c, drive.id
 
 
 def test_a_drive_draws_its_rated_power_also_where_its_class_draws_more() -> None:

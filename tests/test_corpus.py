@@ -4,7 +4,6 @@ import importlib.util
 import json
 import pickle
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -48,31 +47,22 @@ VERDICTS = {
 }
 
 
-def made(factory: pytest.TempPathFactory, name: str, seeds: Sequence[int]) -> list[LabelledCase]:
-    """Return the cases of some seeds, which one process of the run makes for all."""
-
-    def make_all(directory: Path) -> None:
-        (directory / "cases").write_bytes(pickle.dumps([make(seed) for seed in seeds]))
-
-    found: list[LabelledCase] = pickle.loads(
-        (made_once(factory, name, make_all) / "cases").read_bytes()
-    )
-    return found
-
-
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> list[LabelledCase]:
-    return made(tmp_path_factory, "labelled-cases", [DEVELOPMENT[n] for n in (0, 3, 5, 8, 9)])
+    """Some cases, which one process of the run makes for all."""
+
+    def make_all(directory: Path) -> None:
+        made = [make(DEVELOPMENT[number]) for number in (0, 3, 5, 8, 9)]
+        (directory / "cases").write_bytes(pickle.dumps(made))
+
+    place = made_once(tmp_path_factory, "labelled-cases", make_all)
+    found: list[LabelledCase] = pickle.loads((place / "cases").read_bytes())
+    return found
 
 
 @pytest.fixture(scope="module")
 def labelled(cases: list[LabelledCase]) -> LabelledCase:
     return cases[0]
-
-
-@pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> list[LabelledCase]:
-    return made(tmp_path_factory, "many-labelled-cases", DEVELOPMENT[100:160])
 
 
 @pytest.mark.long
@@ -148,49 +138,6 @@ def test_a_pair_matches_in_all_but_its_cause(cases: list[LabelledCase]) -> None:
     assert full.depth_pct == pytest.approx(hot.depth_pct, abs=5)
     assert one.choices.sampling_s == other.choices.sampling_s
     assert one.choices.duration_s == other.choices.duration_s
-
-
-@pytest.mark.soak
-@pytest.mark.slow
-def test_the_distribution_is_as_it_is_stated(many: list[LabelledCase]) -> None:
-    count = len(many)
-
-    def near(part: float, stated: float) -> bool:
-        # four standard errors of a share
-        return bool(abs(part - stated) <= 4 * np.sqrt(stated * (1 - stated) / count))
-
-    assert near(sum(not case.choices.has_temps for case in many) / count, 0.25)
-    assert near(sum(case.choices.overlaps for case in many) / count, 0.2)
-    assert near(sum(case.choices.gaps > 0 for case in many) / count, 0.2)
-    samplings = Counter(case.choices.sampling_s for case in many)
-    assert set(samplings) == {0.1, 1.0, 5.0}
-    assert near(samplings[0.1] / count, 0.5)
-    assert all(0.01 <= case.choices.noise_sigma <= 0.08 for case in many)
-    assert all(0.6 <= case.choices.correlation <= 0.95 for case in many)
-    assert all(0 <= case.choices.ramp_s <= 2 for case in many)
-
-
-@pytest.mark.soak
-@pytest.mark.slow
-def test_every_verdict_and_every_shape_occurs(many: list[LabelledCase]) -> None:
-    assert {verdict for case in many for verdict in case.verdicts.values()} == VERDICTS
-    assert {one.shape for case in many for one in case.truth} == {"step", "slide", "cycle"}
-    assert {len(case.recordings) for case in many} >= {1, 2}
-    assert {case.choices.protocol for case in many} >= {"single", "warm re-run"}
-
-
-@pytest.mark.soak
-@pytest.mark.slow
-def test_a_narrow_link_is_stated_as_it_is_trained(many: list[LabelledCase]) -> None:
-    narrow = [case for case in many if case.choices.recipe == "narrow-link"]
-    assert narrow
-    for case in narrow:
-        for recording in case.recordings:
-            link = recording.meta.drive["details"]["link"]
-            assert recording.samples()["link_mb_s"].drop_nulls().unique().to_list() == [
-                link["ceiling_mb_s"]
-            ]
-            assert link["ceiling_mb_s"] < link["max_ceiling_mb_s"]
 
 
 def course_and_truth(scenario: Scenario) -> tuple[NoiselessStep, list[TrueEpisode]]:
@@ -408,22 +355,9 @@ def test_noise_has_the_spread_and_the_correlation_that_were_drawn(
     assert np.corrcoef(values[1:], values[:-1])[0, 1] == pytest.approx(correlation, abs=0.04)
 
 
-def test_one_sample_in_a_hundred_is_a_dip() -> None:
-    factors = recordings.factors(100_000, 0.01, 0.6, True, np.random.default_rng(5))
-    assert np.mean(factors < 0.7) == pytest.approx(0.01, rel=0.1)
-    assert factors.min() > 0.15
-
-
 def test_coarse_samples_are_means_of_fine_ones() -> None:
     assert recordings.averaged(np.arange(10.0), 5) == pytest.approx([2, 7])
     assert recordings.averaged(np.arange(8.0), 5) == pytest.approx([2, 6])
-
-
-def test_a_ramp_is_as_long_as_its_window_and_starts_with_the_step() -> None:
-    ramped = recordings.ramped(levels((2, 100), (2, 0)), 10)
-    assert ramped[:20] == pytest.approx(100)
-    assert ramped[20] == pytest.approx(90)
-    assert ramped[29:] == pytest.approx(0)
 
 
 @pytest.mark.slow

@@ -160,9 +160,7 @@ def test_firmware_and_place_that_changed_together_are_told_together(tmp_path: Pa
 
 
 @pytest.mark.parametrize("column", ["firmware", "place", "host"])
-def test_firmware_or_a_place_that_came_back_is_told_with_its_end(
-    tmp_path: Path, column: str
-) -> None:
+def test_what_came_back_is_told_with_its_end(tmp_path: Path, column: str) -> None:
     for number, (named, until) in enumerate(
         [("A" * 12 + "B" * 12 + "A" * 12, 24), ("A" * 12 + "BA" * 6 + "B" * 12, None)]
     ):

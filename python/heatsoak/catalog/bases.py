@@ -128,8 +128,7 @@ def _energies(drive: Tables, way: str, name: str) -> Tables:
     flash = "read_uj" if way == "read" else "program_uj"
     if way == "write" and "cache" in drive and "cache_program_uj" in energy:
         flash = "cache_program_uj"
-    commands = mb_s * 1e6 / _SEQUENTIAL_BYTES
-    pages = mb_s * 1e6 / _PAGE_BYTES
+    commands, pages = (mb_s * 1e6 / size for size in (_SEQUENTIAL_BYTES, _PAGE_BYTES))
     busy = min(commands * drive["controller"][f"{way}_command_us"]["value"] * 1e-6, 1.0)
     times = {"active_w": 1.0, "busy_w": busy}
     times |= {f"{way}_command_uj": commands * 1e-6, flash: pages * 1e-6}
@@ -138,10 +137,8 @@ def _energies(drive: Tables, way: str, name: str) -> Tables:
     drawn_w = sum(energy[key] * often for key, often in times.items())
     link = f"host_{way}_uj"
     if left_w <= 0:
-        raise UsageError(
-            f"{name}: rated.{way}_w is {power_w:g} W, but at rest and warm it draws "
-            f"{power_w - left_w:.2f} W: raise {way}_w, or lower idle_w and leakage_w in [energy]"
-        )
+        rest = f"at rest and warm it draws {power_w - left_w:.2f} W: raise {way}_w, or lower idle_w"
+        raise UsageError(f"{name}: rated.{way}_w is {power_w:g} W, but {rest}")
     of = f"makes the rated {power_w:g} W of full speed"
     if left_w >= drawn_w:
         return {link: {"value": (left_w - drawn_w) / pages * 1e6, "assumed": of}}

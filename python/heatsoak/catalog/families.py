@@ -37,9 +37,9 @@ class ControllerFamily(BaseModel):
 
     def starts_c(self, warning_c: float) -> float | None:
         """Return what the composite shows when throttling starts; None if that is unknown."""
-        if self.starts_at_c is not None:
-            return sum(self.starts_at_c) / 2
-        return None if self.starts_k is None else warning_c + sum(self.starts_k) / 2
+        if self.starts_k is not None:
+            return warning_c + sum(self.starts_k) / 2
+        return self.starts_at_c and sum(self.starts_at_c) / 2
 
     def rank(self, sensor: str, read_c: float) -> tuple[bool, float]:
         """Return a key by which the sensor that stands for a drive without a composite is last."""

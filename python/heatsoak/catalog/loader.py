@@ -149,13 +149,11 @@ def _tables_of_model(row: dict[str, str]) -> dict[str, Any]:
 def _governor_of(model: str, warning_c: float) -> dict[str, Any]:
     """Where a model throttles: by its family, or else at its warning temperature if it is usual."""
     starts_c = family_of(model).starts_c(warning_c)
-    if starts_c is None:
-        if warning_c > _MOST_WARNING_C:
-            return {}
-        of = "no drive of its controller is known to begin elsewhere than at its warning"
-        return {"governor": {"law": {"engage_c": {"value": warning_c, "assumed": of}}}}
-    of = f"by its warning at {warning_c:g} C, as others with its controller begin"
-    return {"governor": {"law": {"engage_c": {"value": starts_c, "assumed": of}}}}
+    if starts_c is None and warning_c > _MOST_WARNING_C:
+        return {}
+    of = f"by its warning at {warning_c:g} C, as others with its controller as far as known"
+    number = {"value": warning_c if starts_c is None else starts_c, "assumed": of}
+    return {"governor": {"law": {"engage_c": number}}}
 
 
 @cache

@@ -33,7 +33,6 @@ from heatsoak.twin import (
 )
 from heatsoak.twin.case import AIRFLOW_M_S, AMBIENT_C, WARMING_K
 from heatsoak.twin.named import heatsink_of
-from heatsoak.twin.predict import UNLIKELY
 
 
 @common.with_groups
@@ -305,9 +304,6 @@ _SLOWED = (
     ("moves then", "throttled_mb_s", "MB/s"),
     ("would move without heat", "unheated_mb_s", "MB/s"),
     ("shuts itself down after", "shutdown_s", "s"),
-)
-#: The same of a recorded workload.
-_HELD_ROWS = (
     ("is held back", "times", "times"),
     ("in all for", "held_s", "s"),
     ("at a time for at most", "longest_s", "s"),
@@ -324,12 +320,10 @@ def print_prediction(found: Prediction, console: Console) -> None:
     numbers = ("middle", words.level_text(FITTED_LEVEL))
     table = table_of("", *numbers, "", numbers=numbers)
     _add_rows(table, _ALWAYS, found)
-    if found.throttles >= UNLIKELY:
-        if found.throttles < 1:
-            table.add_row("where it throttles:")
-        _add_rows(table, _SLOWED, found)
-        if found.held is not None:
-            _add_rows(table, _HELD_ROWS, found.held)
+    if found.may_throttle:
+        table.add_row("where it throttles:" if found.throttles < 1 else "")
+        for of in (found, found.held):
+            _add_rows(table, _SLOWED, of)
     console.print(table)
     for text in found.assumed:
         console.print(Text(f"assumed: {text}", style="dim"), soft_wrap=True)
@@ -337,7 +331,7 @@ def print_prediction(found: Prediction, console: Console) -> None:
 
 def _add_rows(table: Table, rows: Sequence[tuple[str, str, str]], found: object) -> None:
     for name, key, unit in rows:
-        of: Range | None = getattr(found, key)
+        of: Range | None = getattr(found, key, None)
         if of is not None:
             table.add_row(
                 name, words.number_text(of.mid), words.span_text((of.low, of.high), digits=3), unit

@@ -116,6 +116,11 @@ class Prediction(BaseModel):
     assumed: list[str]
     held: Held | None = None
 
+    @property
+    def may_throttle(self) -> bool:
+        """Whether it is likely enough to throttle that more is said of it."""
+        return self.throttles >= UNLIKELY
+
 
 def predict(
     subject: Twin | Drive,
@@ -283,7 +288,7 @@ def _answer_of_demand(found: Prediction, demand: Demand) -> str:
     length = words.duration_text(found.duration_s)
     what = f"what {demand.name} does in {length}"
     likely = _likely_text(found.throttles)
-    if found.throttles < UNLIKELY or found.onset_s is None:
+    if not found.may_throttle or found.onset_s is None:
         return (
             f"Heat does not slow {what}{likely}: its governor sees "
             f"{words.temp_text(found.hidden_temp_c.mid)} at most, of a limit of "
@@ -322,7 +327,7 @@ def _answer(found: Prediction, holds_mb_s: float | None) -> str:
         rate = words.rate_text(holds_mb_s)
         start += f"{words.share_text(found.holds)} likely to hold {rate} for {length}. "
     likely = _likely_text(found.throttles)
-    if found.throttles < UNLIKELY or found.onset_s is None:
+    if not found.may_throttle or found.onset_s is None:
         said = f"Does not throttle in {length}{likely}: {hottest}."
     else:
         how = f"after {_time_text(found.onset_s)}{_what_follows(found)}; {hottest}."
