@@ -138,7 +138,8 @@ pub struct Drive {
     onset_sensor_c: f64,
     served_bytes: u64,
     rested_s: f64,
-    stopped: bool,
+    /// When it shut itself down for good, and what its governor saw then.
+    shutdown: Option<(f64, f64)>,
     totals: Totals,
     moved_before: (u64, u64),
     grid: Grid,
@@ -267,7 +268,7 @@ impl Drive {
             onset_sensor_c: f64::NAN,
             served_bytes: 0,
             rested_s: 0.0,
-            stopped: false,
+            shutdown: None,
             totals: Totals::default(),
             moved_before: (0, 0),
             grid: Grid::default(),
@@ -312,7 +313,7 @@ impl Drive {
 
     /// Whether it shut itself down for good: it serves nothing any more.
     pub fn is_stopped(&self) -> bool {
-        self.stopped
+        self.shutdown.is_some()
     }
 
     /// Names of the columns of its samples.
@@ -692,7 +693,14 @@ impl Drive {
         } else {
             self.spec.collection.idle_mb_s
         };
-        let pages = mb_s * MB * step_s / PAGE_BYTES as f64;
+        // a governor rules what nobody asked for as well
+        let permitted = if self.permit.stopped {
+            0.0
+        } else {
+            self.permit.share
+        };
+        let share = self.held.unwrap_or(permitted);
+        let pages = share * mb_s * MB * step_s / PAGE_BYTES as f64;
         let to_tidy = folds || self.firmware.ftl.stale_pages() > 0;
         let until_s = self.t_s + step_s;
         let tidied = to_tidy
@@ -729,7 +737,7 @@ impl Drive {
         let mut over_s: Option<f64> = Some(from_s);
         for load in loads.iter_mut() {
             load.settle(until_s, &mut self.tallies);
-            let load_over_s = if self.stopped {
+            let load_over_s = if self.shutdown.is_some() {
                 Some(load.last_back_s())
             } else {
                 load.over_at()
@@ -768,8 +776,10 @@ impl Drive {
             self.onset_s = Some(self.t_s - self.began_s);
             self.onset_sensor_c = self.heat.sensor_c(0);
         }
-        self.stopped =
+        let stopped =
             self.permit.stopped && self.spec.governor.restart_c.is_none() && self.held.is_none();
+        let now = Some((self.t_s, temp_c));
+        self.shutdown = self.shutdown.or(now).filter(|_| stopped);
     }
 
     /// Heat of a stretch of time; the mean power in it.
@@ -816,7 +826,9 @@ impl Drive {
             ("air_c", self.place.air_c),
             ("permitted", self.permit.share),
             ("level", f64::from(self.permit.level)),
-            ("stopped", f64::from(u8::from(self.stopped))),
+            ("stopped", f64::from(u8::from(self.is_stopped()))),
+            ("shutdown_s", self.shutdown.map_or(f64::NAN, |at| at.0)),
+            ("shutdown_c", self.shutdown.map_or(f64::NAN, |at| at.1)),
             ("served_bytes", self.served_bytes as f64),
             ("filled_gb", gb(f64::from(self.firmware.ftl.valid_pages()))),
             ("spare_gb", gb(f64::from(self.firmware.ftl.free_pages()))),

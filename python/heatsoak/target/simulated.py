@@ -23,7 +23,7 @@ from heatsoak.sensor.nvme import ABSOLUTE_ZERO_C
 from heatsoak.target import base, traces
 from heatsoak.target.hctm import Thresholds
 from heatsoak.units import Size
-from heatsoak.words import listed, temp_text
+from heatsoak.words import duration_text, listed, temp_text
 
 #: How often the simulator reports temperatures.
 SENSOR_S = 1.0
@@ -295,10 +295,12 @@ class SimulatedTarget:
     def refuse_stopped(self) -> None:
         """Raise ShutDownError where the drive shut itself down."""
         if self.core.stopped:
+            known = self.core.truth()
+            ago_s = self.core.t_s - known["shutdown_s"]
+            ago = f", {duration_text(ago_s)} before that" if ago_s >= 1 else ""
             raise ShutDownError(
-                f"{self.identity.path}: shut itself down at "
-                f"{temp_text(self.core.truth()['controller_c'])}: give it more cooling, such as "
-                "another enclosure"
+                f"{self.identity.path}: shut itself down at {temp_text(known['shutdown_c'])}{ago}: "
+                "give it more cooling, such as another enclosure"
             )
 
 

@@ -177,7 +177,7 @@ impl Drive {
         self.check(io)?;
         self.live()?.from_s = io.at_s;
         loop {
-            if self.stopped {
+            if self.is_stopped() {
                 return Err(DriveError::State("the drive has shut down for good"));
             }
             if let Passed::Nothing = self.go_on(io.at_s) {

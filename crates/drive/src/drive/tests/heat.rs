@@ -215,7 +215,11 @@ fn a_shutdown_is_for_good_where_nothing_restarts() {
     assert!(drive.is_stopped() && drive.is_done());
     assert!(drive.t_s() < 900.0);
     near(mb(&samples) * 1e6, truth(&drive, "served_bytes"), 1e-12);
+    let shutdown_c = truth(&drive, "shutdown_c");
+    assert!((60.0..61.0).contains(&shutdown_c), "{shutdown_c}");
+    near(truth(&drive, "shutdown_s"), drive.t_s(), 0.01);
     drive.advance(600.0, 10.0).unwrap();
+    assert_eq!(truth(&drive, "shutdown_c"), shutdown_c);
     let later = run_one(&mut drive, writes(10.0), 1.0);
     assert_eq!(mb(&later), 0.0);
     assert!(drive.is_done() && drive.is_stopped());
@@ -224,6 +228,34 @@ fn a_shutdown_is_for_good_where_nothing_restarts() {
     held.hold(Some(1.0)).unwrap();
     run_one(&mut held, writes(900.0), 1.0);
     assert!(!held.is_stopped() && held.t_s() >= 900.0);
+}
+
+#[test]
+fn a_hot_drive_folds_its_cache_no_faster_than_its_governor_permits() {
+    let mut spec = governed(Law::Band {
+        engage_c: 35.0,
+        band_k: 20.0,
+        floor: 0.3,
+    });
+    spec.capacity.raw_bytes += 400 * MIB;
+    spec.cache = Some(cache(CacheKind::Dynamic, 128 * MIB));
+    let mut drive = new(spec);
+    let write = load(Pattern::Write, 128 * KIB, 32);
+    run_one(&mut drive, for_bytes(128 * MIB, write), 0.1);
+    run_one(
+        &mut drive,
+        for_s(60.0, load(Pattern::Read, 128 * KIB, 32)),
+        1.0,
+    );
+    assert!(truth(&drive, "permitted") < 0.95);
+    let mut free = drive.copy().unwrap();
+    free.hold(Some(1.0)).unwrap();
+    let left = [&mut drive, &mut free].map(|one| {
+        one.advance(2.5, 0.1).unwrap();
+        truth(one, "cached_gb")
+    });
+    assert!(left[0] > left[1], "{left:?}");
+    balanced(&drive);
 }
 
 #[test]
