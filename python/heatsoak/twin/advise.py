@@ -13,9 +13,9 @@ from heatsoak.errors import UsageError
 from heatsoak.output import Progress
 from heatsoak.protocol import WorkloadStep
 from heatsoak.twin.asked import BUFFERED_S
-from heatsoak.twin.case import DRAWS, Before, Cooling, DriveOutcome, WorkloadCase, slowed_in
+from heatsoak.twin.case import Before, Cooling, DriveOutcome, WorkloadCase, slowed_in
 from heatsoak.twin.demand import Demand
-from heatsoak.twin.predict import warned
+from heatsoak.twin.predict import Likely, range_of, warned
 from heatsoak.twin.twin import Twin
 
 #: Cooling is enough where fewer of the likely drives throttle.
@@ -69,6 +69,8 @@ class Advice(BaseModel):
         throttles: the probability that heat slows it as it is; `mean_mb_s` over the whole time.
         heatsink_k_per_w: the weakest heatsink that is enough, beside the drive's own way to the
             air; None where none is needed, or none is enough.
+        needs_k_per_w: what the likely drives need that throttle, and that a heatsink can help.
+        kept: the share of likely drives that the strongest heatsink keeps at full speed.
         airflow_m_s: the least flow that is enough instead; likewise.
         curve: the flow that is needed at other air temperatures.
         offers: heatsinks of the catalog, the best first.
@@ -88,6 +90,8 @@ class Advice(BaseModel):
     throttles: float
     mean_mb_s: float
     heatsink_k_per_w: float | None
+    needs_k_per_w: Likely | None = None
+    kept: float = 1.0
     airflow_m_s: float | None
     curve: list[Need]
     offers: list[Offer]
@@ -130,11 +134,13 @@ def advise(
     throttles, mean_mb_s = slowed_in(as_is), _mean("mean_mb_s", as_is)
     tell("as it is")
 
-    sink_k_per_w = None
+    needed: list[float] = []
     airflow_m_s = None
     if throttles > ENOUGH:
         airflow_m_s = _least_airflow(case, here, here.airflow_m_s or 0.0)
-        sink_k_per_w = _weakest_sink(case, here)
+        needed = _weakest_sinks(case, here)
+    # so many may still throttle
+    sink_k_per_w = needed[int(ENOUGH * len(needed))] or None if needed else None
     tell("the least airflow")
     tell("the weakest heatsink")
     curve = _curve(case, here, tell)
@@ -153,6 +159,8 @@ def advise(
         throttles=round(throttles, 3),
         mean_mb_s=round(mean_mb_s, 1),
         heatsink_k_per_w=sink_k_per_w,
+        needs_k_per_w=range_of([one for one in needed if 0 < one < _K_PER_W[1]]),
+        kept=round(float(np.mean([one > 0 for one in needed])), 3) if needed else 1.0,
         airflow_m_s=airflow_m_s,
         curve=curve,
         offers=sorted(
@@ -184,14 +192,16 @@ def _least_airflow(case: WorkloadCase, air: Cooling, from_m_s: float) -> float |
     return _least(lambda m_s: _is_enough(case, replace(air, airflow_m_s=m_s)), from_m_s, _MOST_M_S)
 
 
-def _weakest_sink(case: WorkloadCase, here: Cooling) -> float | None:
-    """The weakest that is enough, in K/W: conductances are searched, of which less is weaker."""
-    least = _least(
-        lambda w_per_k: _is_enough(case, replace(here, heatsink=1 / w_per_k)),
-        1 / _K_PER_W[1],
-        1 / _K_PER_W[0],
-    )
-    return None if least is None else round(1 / least, 2)
+def _weakest_sinks(case: WorkloadCase, here: Cooling) -> list[float]:
+    """The weakest that is enough for each likely drive, in K/W and ascending; 0 where none is."""
+    ends = 1 / _K_PER_W[1], 1 / _K_PER_W[0]
+
+    def weakest(of: WorkloadCase) -> float:
+        # conductances are searched, of which less is weaker
+        least = _least(lambda w_per_k: _is_enough(of, replace(here, heatsink=1 / w_per_k)), *ends)
+        return 0.0 if least is None else round(1 / least, 2)
+
+    return sorted(weakest(replace(case, likely=[one])) for one in case.likely)
 
 
 def _curve(case: WorkloadCase, here: Cooling, tell: Callable[[str], None]) -> list[Need]:
@@ -251,7 +261,7 @@ def _is_enough(case: WorkloadCase, cooling: Cooling) -> bool:
     try:
         for one in case.outcomes(cooling, most_late_s=most_late_s):
             slowed += one.onset_s is not None
-            if slowed > ENOUGH * DRAWS:
+            if slowed > ENOUGH * len(case.likely):
                 return False
     except UsageError:  # too hot even for a drive at rest
         return False
@@ -286,15 +296,24 @@ def _answer(advice: Advice, recorded: str | None) -> str:
             f"Needs no more cooling: heat does not slow {recorded} (hottest "
             f"{words.temp_text(advice.hottest_c)} of a limit of {words.temp_text(advice.limit_c)})."
         )
-    if advice.matters == "not-enough":
+    if advice.matters == "not-enough" and advice.kept <= ENOUGH:
         return f"No cooling of the drive alone keeps its speed for {length}: the air is too hot."
+    if advice.matters == "not-enough":
+        return (
+            f"Open whether cooling of the drive alone keeps its speed for {length}: the strongest "
+            f"heatsink does with {words.share_text(advice.kept)} likely."
+        )
     ways = []
     if advice.airflow_m_s is not None:
         ways.append(f"air that moves at {words.amount_text(advice.airflow_m_s, 'm/s', 2)}")
     if advice.heatsink_k_per_w is not None:
-        enough = [offer.heatsink for offer in advice.offers if offer.throttles <= ENOUGH]
-        such = f", such as '{enough[0]}'" if enough else ""
-        ways.append(
-            f"a heatsink of {words.amount_text(advice.heatsink_k_per_w, 'K/W')} or less{such}"
-        )
+        enough = [offer for offer in advice.offers if offer.throttles <= ENOUGH]
+        # the cheapest, or else the one that does least beyond that
+        least = min(reversed(enough), key=lambda offer: offer.price or np.inf, default=None)
+        such = f", such as '{least.heatsink}'" if least else ""
+        sink = words.amount_text(advice.heatsink_k_per_w, "K/W", 2)
+        needs = ""
+        if advice.needs_k_per_w is not None:
+            needs = f"; those that throttle need {words.range_text(advice.needs_k_per_w, 'K/W')}"
+        ways.append(f"a heatsink of {sink} or less{such}{needs}")
     return f"Keeps its speed for {length} with {', or '.join(ways)}."

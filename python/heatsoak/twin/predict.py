@@ -161,10 +161,10 @@ def told(case: WorkloadCase, cooling: Cooling, holds_mb_s: float | None = None) 
     throttles = slowed_in(outcomes)
 
     def of_slowed(name: str) -> ranges.Range | None:
-        return _range([getattr(one, name) for one in outcomes if one.onset_s is not None])
+        return range_of([getattr(one, name) for one in outcomes if one.onset_s is not None])
 
-    reported = _range([one.reported_c for one in outcomes])
-    hidden = _range([one.hottest_c for one in outcomes])
+    reported = range_of([one.reported_c for one in outcomes])
+    hidden = range_of([one.hottest_c for one in outcomes])
     assert reported is not None
     assert hidden is not None
     holds = None
@@ -231,10 +231,11 @@ def warned(subject: Twin | Drive, answer: str) -> str:
 
 
 def _known(values: Sequence[float | None]) -> ranges.Range | None:
-    return _range([value for value in values if value is not None])
+    return range_of([value for value in values if value is not None])
 
 
-def _range(values: Sequence[float]) -> ranges.Range | None:
+def range_of(values: Sequence[float]) -> ranges.Range | None:
+    """Return what likely drives have, with 90 %; None of none."""
     if not values:
         return None
     low, high = ranges.tails(ranges.FITTED_LEVEL)
