@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -134,13 +134,7 @@ def advise(
     throttles, mean_mb_s = slowed_in(as_is), _mean("mean_mb_s", as_is)
     tell("as it is")
 
-    needed: list[float] = []
-    airflow_m_s = None
-    if throttles > ENOUGH:
-        airflow_m_s = _least_airflow(case, here, here.airflow_m_s or 0.0)
-        needed = _weakest_sinks(case, here)
-    # so many may still throttle
-    sink_k_per_w = needed[int(ENOUGH * len(needed))] or None if needed else None
+    needs = _needs(case, here, is_slowed=throttles > ENOUGH)
     tell("the least airflow")
     tell("the weakest heatsink")
     curve = _curve(case, here, tell)
@@ -148,7 +142,7 @@ def advise(
     for name, place in sinks.items():
         offers += _offer(case, name, place, here, mean_mb_s, prices or {})
         tell(f"heatsink {name}")
-    is_helped = sink_k_per_w is not None or airflow_m_s is not None
+    is_helped = any(needs[key] is not None for key in ("heatsink_k_per_w", "airflow_m_s"))
     matters: Matters = "no" if throttles <= ENOUGH else "yes" if is_helped else "not-enough"
     advice = Advice(
         answer="",
@@ -158,10 +152,7 @@ def advise(
         matters=matters,
         throttles=round(throttles, 3),
         mean_mb_s=round(mean_mb_s, 1),
-        heatsink_k_per_w=sink_k_per_w,
-        needs_k_per_w=range_of([one for one in needed if 0 < one < _K_PER_W[1]]),
-        kept=round(float(np.mean([one > 0 for one in needed])), 3) if needed else 1.0,
-        airflow_m_s=airflow_m_s,
+        **needs,
         curve=curve,
         offers=sorted(
             offers, key=lambda offer: (offer.throttles, offer.held_s or 0.0, -offer.mean_mb_s)
@@ -186,6 +177,20 @@ def _sinks(prices: Mapping[str, float]) -> dict[str, str]:
         if name not in sinks:
             raise UsageError(f"--price {name}: no such heatsink: there are {', '.join(sinks)}")
     return sinks
+
+
+def _needs(case: WorkloadCase, here: Cooling, *, is_slowed: bool) -> dict[str, Any]:
+    """What is enough, as an advice has it."""
+    if not is_slowed:
+        return {"heatsink_k_per_w": None, "airflow_m_s": None}
+    needed = _weakest_sinks(case, here)
+    return {
+        "airflow_m_s": _least_airflow(case, here, here.airflow_m_s or 0.0),
+        # so many may still throttle
+        "heatsink_k_per_w": needed[int(ENOUGH * len(needed))] or None,
+        "needs_k_per_w": range_of([one for one in needed if 0 < one < _K_PER_W[1]]),
+        "kept": round(float(np.mean([one > 0 for one in needed])), 3),
+    }
 
 
 def _least_airflow(case: WorkloadCase, air: Cooling, from_m_s: float) -> float | None:
