@@ -95,13 +95,19 @@ def test_a_drive_that_gets_too_hot_to_go_on_is_said_to_shut_down(tmp_path: Path)
 
 
 def test_a_full_cache_is_told_by_its_first_fall_and_not_as_heat(tmp_path: Path) -> None:
-    short, long = (predicted("pcie5-tlc-2tb", "--for", t, cwd=tmp_path) for t in ("2m", "10m"))
+    place = ("samsung-970-evo-plus-1tb", "--enclosure", "beside-card", "--for")
+    short, long = (predicted(*place, length, cwd=tmp_path) for length in ("30s", "5m"))
     assert short["cliff"]["onset_s"] == pytest.approx(long["cliff"]["onset_s"], rel=0.1)
     # what heat takes is told of what is left by then
-    hot = predicted("samsung-970-evo-plus-1tb", "--enclosure", "beside-card", cwd=tmp_path)
-    free, left = hot["unheated_mb_s"][1], 1 - hot["depth_pct"][1] / 100
-    assert hot["throttled_mb_s"][1] == pytest.approx(free * left, rel=0.05)
-    assert f"{words.rate_text(free, 1)} become " in hot["answer"]
+    free, left = long["unheated_mb_s"][1], 1 - long["depth_pct"][1] / 100
+    assert long["throttled_mb_s"][1] == pytest.approx(free * left, rel=0.05)
+    assert f"{words.rate_text(free, 1)} become " in long["answer"]
+    # as well as what only some likely drives do
+    assert 0 == short["throttles"] < long["throttles"] < 0.5
+    assert f"({words.share_text(1 - long['throttles'])} likely)" in long["answer"]
+    for length, has_rows in (("30s", False), ("5m", True)):
+        said = heatsoak_here("predict", *place, length, cwd=tmp_path).stdout
+        assert ("begins to throttle after" in said) == has_rows
 
 
 def test_a_load_that_ends_with_its_data_is_told_how_long_it_takes(tmp_path: Path) -> None:
@@ -113,15 +119,6 @@ def test_a_load_that_ends_with_its_data_is_told_how_long_it_takes(tmp_path: Path
     assert 600e3 / cool["full_mb_s"] < cool["takes_s"][1] < cool["duration_s"] + 2 < 600
     assert cool["answer"].startswith("Takes ")
     assert hot["takes_s"][1] > 1.2 * cool["takes_s"][1]
-
-
-def test_what_only_some_likely_drives_do_is_told_as_that(tmp_path: Path) -> None:
-    for has_rows, place in enumerate(("open-bench", "beside-card")):
-        found = predicted(*(args := ("samsung-990-pro-2tb", "--enclosure", place)), cwd=tmp_path)
-        assert 0 < found["throttles"] < 0.5
-        assert f"({words.share_text(1 - found['throttles'])} likely)" in found["answer"]
-        said = heatsoak_here("predict", *args, cwd=tmp_path).stdout
-        assert ("begins to throttle after" in said) == has_rows
 
 
 def test_a_drive_that_nobody_measured_is_said_to_be_one_and_differs_more(tmp_path: Path) -> None:
