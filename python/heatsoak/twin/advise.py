@@ -316,7 +316,7 @@ def _answer(advice: Advice, recorded: str | None) -> str:
         # the cheapest, or else the one that does least beyond that
         least = min(reversed(enough), key=lambda offer: offer.price or np.inf, default=None)
         such = f", such as '{least.heatsink}'" if least else ""
-        sink = words.amount_text(advice.heatsink_k_per_w, "K/W", 2)
+        sink = words.amount_text(advice.heatsink_k_per_w, "K/W")
         needs = ""
         if advice.needs_k_per_w is not None:
             needs = f"; those that throttle need {words.range_text(advice.needs_k_per_w, 'K/W')}"
