@@ -214,7 +214,7 @@ def test_what_is_advised_is_enough_and_a_little_less_is_not(tmp_path: Path) -> N
     assert offers == sorted(offers)
     assert found["needs_k_per_w"][0] <= sink <= found["needs_k_per_w"][1]
     smallest = [offer["heatsink"] for offer in found["offers"] if offer["throttles"] <= 0.1][-1]
-    assert f"such as '{smallest}'; those that throttle need " in found["answer"]
+    assert f"such as '{smallest}'; likely drives need " in found["answer"]
 
 
 @pytest.mark.slow

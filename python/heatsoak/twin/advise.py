@@ -319,6 +319,6 @@ def _answer(advice: Advice, recorded: str | None) -> str:
         sink = words.amount_text(advice.heatsink_k_per_w, "K/W")
         needs = ""
         if advice.needs_k_per_w is not None:
-            needs = f"; those that throttle need {words.range_text(advice.needs_k_per_w, 'K/W')}"
+            needs = f"; likely drives need {words.range_text(advice.needs_k_per_w, 'K/W')}"
         ways.append(f"a heatsink of {sink} or less{such}{needs}")
     return f"Keeps its speed for {length} with {', or '.join(ways)}."

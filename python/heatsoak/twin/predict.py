@@ -27,7 +27,7 @@ from heatsoak.twin.demand import Demand
 from heatsoak.twin.twin import Twin
 
 #: What is less likely is not said to happen, and what is likelier is said without a probability.
-UNLIKELY, SURE = 0.05, 0.95
+_UNLIKELY, _SURE = 0.05, 0.95
 
 
 def _three(of: ranges.Range) -> list[float]:
@@ -119,7 +119,7 @@ class Prediction(BaseModel):
     @property
     def may_throttle(self) -> bool:
         """Whether it is likely enough to throttle that more is said of it."""
-        return self.throttles >= UNLIKELY
+        return self.throttles >= _UNLIKELY
 
 
 def predict(
@@ -336,7 +336,7 @@ def _answer(found: Prediction, holds_mb_s: float | None) -> str:
             said = f"Probably does not throttle in {length}{likely}; if it does, {how}"
         else:
             said = f"Throttles{likely} {how}"
-    is_off = found.shutdown_s is not None and found.shuts_down >= SURE
+    is_off = found.shutdown_s is not None and found.shuts_down >= _SURE
     if found.cliff is not None and not is_off:
         said += f" {found.cliff.sentence}"
     return start + said
@@ -353,8 +353,8 @@ def _what_follows(found: Prediction) -> str:
     assert found.throttled_mb_s is not None
     assert found.unheated_mb_s is not None
     after = ""
-    if found.shutdown_s is not None and found.shuts_down >= UNLIKELY:
-        sure = found.shuts_down >= SURE
+    if found.shutdown_s is not None and found.shuts_down >= _UNLIKELY:
+        sure = found.shuts_down >= _SURE
         likely = "" if sure else f"{words.share_text(found.shuts_down)} likely, "
         is_off = found.shutdown_s.high < 1
         when = "before that" if is_off else f"after {_time_text(found.shutdown_s)}"
