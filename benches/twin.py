@@ -42,9 +42,10 @@ from heatsoak.recording import Event, InMemoryRecording, RecordingMeta
 from heatsoak.recording.columns import schema_of
 from heatsoak.target.simulated import driven
 from heatsoak.twin import Cooling, Twin, fit
-from heatsoak.twin.case import DRAWS, WorkloadCase
+from heatsoak.twin.case import WorkloadCase
 from heatsoak.twin.model import shifted
 from heatsoak.twin.own_log import LEVEL_X, ONSET_X
+from heatsoak.twin.twin import DRAWS
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]

@@ -135,6 +135,7 @@ def test_what_was_moved_and_what_waits_is_what_was_asked_for(
         full_share=asked / WRITE_MB_S,
         least_share=0 * asked,
         work={"host_write_pages": asked * 1e6 / 4096, "write_commands": asked * 1e6 / 131_072},
+        air_k=np.zeros(0),
         seconds=len(asked),
     )
     np.testing.assert_allclose(

@@ -152,6 +152,7 @@ class Lumped:
         full_share: NDArray[np.float64],
         least_share: NDArray[np.float64],
         work: dict[str, NDArray[np.float64]],
+        air_k: NDArray[np.float64],
         seconds: int | None = None,
         most_late_s: float = ...,
     ) -> dict[str, Any]:
@@ -161,15 +162,15 @@ class Lumped:
         enough for it, over 1 where it is more than the drive can do; `least_share`, how much of its
         time it takes whatever is permitted, 1 for a load that is no faster after it was held back;
         `work`, series of operations in a second by the names of `Drive.totals`, 0 where there is
-        none.
+        none. `air_k` is how much warmer the air is than it was, second by second.
 
         Goes on for `seconds`, or until all is served or the drive has shut down. Returns
         `begins_c`, where the governor starts to act; `onset_s`, when it first permitted less than
-        was needed (NaN: never), and `onset_sensor_c` then; and for each second, as float arrays,
-        `mb_s` (what was moved) and, at its end, `waiting_mb`, `late_s` (how much more waited than
-        without heat, as time at full speed), `sensor_c` and `governed_c`. ValueError for series of
-        different lengths, or of numbers that cannot be. It ends early, after a second in which more
-        than `most_late_s` got late.
+        was needed (NaN: never), and `onset_sensor_c` then; `stopped_s`, when it shut itself down
+        (NaN: never); and for each second, as float arrays, `mb_s` (what was moved) and, at its
+        end, `waiting_mb`, `late_s` (how much more waited than without heat, as time at full speed),
+        `sensor_c` and `governed_c`. ValueError for series of different lengths, or of numbers that
+        cannot be. It ends early, after a second in which more than `most_late_s` got late.
         """
     def warm(self, above_k: float) -> None:
         """Make all of it warmer, as a drive is that has not rested for long enough."""

@@ -96,6 +96,8 @@ pub struct Demand<'a> {
     pub least_share: &'a [f64],
     /// Operations for what is asked for in a second.
     pub work: &'a [Work],
+    /// How much warmer the air is than it was, second by second; it stays as it is at the end.
+    pub air_k: &'a [f64],
 }
 
 impl Demand<'_> {
@@ -111,6 +113,9 @@ impl Demand<'_> {
             values
                 .iter()
                 .try_for_each(|value| not_negative(name, *value))?;
+        }
+        if let Some(value) = self.air_k.iter().find(|value| !value.is_finite()) {
+            return Err(SpecError::new("air_k", *value, "it has to be a number"));
         }
         let mut shares = self.full_share.iter().zip(self.mb_s);
         if shares.any(|(share, mb_s)| *share == 0.0 && *mb_s > 0.0) {
@@ -195,6 +200,8 @@ pub struct Served {
     pub onset_s: Option<f64>,
     /// What the first sensor measured then.
     pub onset_sensor_c: f64,
+    /// When it was so hot that it shut itself down, to the second; none if it never did.
+    pub stopped_s: Option<f64>,
     /// What was moved in it, 10^6 bytes.
     pub mb_s: Vec<f64>,
     /// What waited at its end, 10^6 bytes.
@@ -360,6 +367,7 @@ impl Lumped {
         let mut served = Served {
             onset_s: None,
             onset_sensor_c: f64::NAN,
+            stopped_s: None,
             mb_s: Vec::new(),
             waiting_mb: Vec::new(),
             late_s: Vec::new(),
@@ -374,11 +382,15 @@ impl Lumped {
             })
             .collect();
         let careful_c = self.careful_c(&at_full_speed);
+        let own_air_c = self.heat.air_c();
         let (mut done, mut unheated, mut asked) = <[Progress; 3]>::default().into();
         for second in 0..seconds.unwrap_or(u32::MAX) {
             let is_over = done.part == demand.dt_s.len() || self.governor.permit().stopped;
             if seconds.is_none() && is_over {
                 break;
+            }
+            if let Some(air_k) = demand.air_k.get(second as usize) {
+                self.heat.change_air(own_air_c + air_k);
             }
             let began_mb = done.mb;
             let end_s = f64::from(second) + 1.0;
@@ -418,6 +430,9 @@ impl Lumped {
                             before.1 + part * (self.heat.sensor_c(0) - before.1);
                     }
                 }
+            }
+            if self.governor.permit().stopped && served.stopped_s.is_none() {
+                served.stopped_s = Some(end_s);
             }
             asked.serve(demand, end_s, 1.0, f64::INFINITY);
             // sums that were made in other steps differ a little

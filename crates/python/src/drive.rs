@@ -262,7 +262,8 @@ impl Lumped {
     }
 
     #[pyo3(signature = (
-        dt_s, *, mb_s, full_share, least_share, work, seconds = None, most_late_s = f64::INFINITY
+        dt_s, *, mb_s, full_share, least_share, work, air_k, seconds = None,
+        most_late_s = f64::INFINITY
     ))]
     #[expect(
         clippy::too_many_arguments,
@@ -276,6 +277,7 @@ impl Lumped {
         full_share: PyReadonlyArray1<'py, f64>,
         least_share: PyReadonlyArray1<'py, f64>,
         work: &Bound<'py, PyDict>,
+        air_k: PyReadonlyArray1<'py, f64>,
         seconds: Option<u32>,
         most_late_s: f64,
     ) -> PyResult<Bound<'py, PyDict>> {
@@ -285,6 +287,7 @@ impl Lumped {
             full_share: full_share.as_slice()?,
             least_share: least_share.as_slice()?,
             work: &work_of(work, dt_s.len()?)?,
+            air_k: air_k.as_slice()?,
         };
         let served = py
             .detach(|| self.lumped.serve(&demand, seconds, most_late_s))
@@ -293,6 +296,7 @@ impl Lumped {
         result.set_item("begins_c", self.lumped.begins_c())?;
         result.set_item("onset_s", served.onset_s.unwrap_or(f64::NAN))?;
         result.set_item("onset_sensor_c", served.onset_sensor_c)?;
+        result.set_item("stopped_s", served.stopped_s.unwrap_or(f64::NAN))?;
         result.set_item("mb_s", served.mb_s.into_pyarray(py))?;
         result.set_item("waiting_mb", served.waiting_mb.into_pyarray(py))?;
         result.set_item("late_s", served.late_s.into_pyarray(py))?;
@@ -325,7 +329,9 @@ impl Lumped {
             power_w: power_w.as_slice()?,
             air_k: air_k.as_slice()?,
         };
-        let followed = self.lumped.follow(&recorded).map_err(value_error)?;
+        let followed = py
+            .detach(|| self.lumped.follow(&recorded))
+            .map_err(value_error)?;
         let result = PyDict::new(py);
         result.set_item("power_w", followed.power_w.into_pyarray(py))?;
         result.set_item("governed_c", followed.governed_c.into_pyarray(py))?;

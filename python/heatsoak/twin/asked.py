@@ -1,6 +1,6 @@
 """What is asked of a drive, as the engine takes it, and what became of that."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -47,6 +47,26 @@ def work_of(
         "erased_pages": writes,
         "busy_s": busy_us * 1e-6,
     }
+
+
+def folding(drive: Drive, work: Work, dt_s: float) -> Work:
+    """Return work with what a drive moves out of its write cache while nothing is asked of it."""
+    cache = drive.cache
+    if cache is None or not work["cached_pages"].any():
+        return work
+    is_idle = (work["host_read_pages"] + work["host_write_pages"] == 0.0).tolist()
+    most, holds = (dt_s * cache.fold_mb_s.value * 1e6, cache.bytes.value)
+    kept, idle_s, moved = 0.0, 0.0, []
+    for cached, idle in zip(
+        (dt_s * work["cached_pages"] * _PAGE_BYTES).tolist(), is_idle, strict=True
+    ):
+        kept = min(kept + cached, holds)
+        idle_s = idle_s + dt_s if idle else 0.0
+        moved.append(min(most, kept) if idle_s > cache.fold_after_s.value else 0.0)
+        kept -= moved[-1]
+    pages = np.array(moved) / dt_s / _PAGE_BYTES
+    each = ("read_pages", "programmed_pages", "erased_pages")
+    return {**work, **{name: work[name] + pages for name in each}, "moved_pages": pages}
 
 
 def _direct_mb_s(drive: Drive) -> float:
@@ -97,6 +117,7 @@ class DemandSeries:
         least_share: how much of its time it takes whatever is permitted; 1 for what asks for all it
             can get, which is no faster after it was held back.
         work: what that is, in a second.
+        air_k: how much warmer the air is than when it begins, second by second; none if it stays.
     """
 
     dt_s: Array
@@ -104,6 +125,7 @@ class DemandSeries:
     full_share: Array
     least_share: Array
     work: Work
+    air_k: Array = field(default_factory=lambda: np.zeros(0))
 
     def lasting(self, seconds: float) -> Self:
         """Return it with its last part going on until `seconds`, if it is shorter."""

@@ -24,10 +24,8 @@ from heatsoak.twin.asked import DemandSeries, RateBounds, behind, held_back, wor
 from heatsoak.twin.demand import Demand
 from heatsoak.twin.model import shifted
 from heatsoak.twin.readings import Array
-from heatsoak.twin.twin import Twin
+from heatsoak.twin.twin import DRAWS, Twin
 
-#: How many likely drives are looked at.
-DRAWS = 40
 #: What drives of one model and their rooms differ by: two rooms by 2 K, two mountings and their
 #: dust by a tenth, two samples of a chip by a twentieth, two sensors by a kelvin.
 AIR_K, RESISTANCE, POWER, LIMIT_K = 2.0, 0.1, 0.05, 1.0
@@ -159,7 +157,7 @@ class DriveOutcome:
             found = asked.slowed(moved_mb, onset_s)
         if is_load and found is None:
             begins, ends, onset_s = begins[:0], ends[:0], None
-        shutdown_s = _stopped_s(moved_mb, served["waiting_mb"]) if is_load else None
+        is_off = is_load and np.isfinite(served["stopped_s"])
         is_done = is_load and served["waiting_mb"][-1] < _DONE_MB
         lengths_s = ends - begins
         inside = np.zeros(len(moved_mb), dtype=np.bool_)
@@ -174,7 +172,7 @@ class DriveOutcome:
             depth_pct=0.0 if found is None else found.depth_pct,
             worst_mb_s=0.0 if found is None else found.mb_s,
             free_mb_s=0.0 if found is None else found.free_mb_s,
-            shutdown_s=shutdown_s,
+            shutdown_s=served["stopped_s"] if is_off else None,
             took_s=float(len(moved_mb)) if is_done else None,
             times=len(begins),
             held_s=float(lengths_s.sum()),
@@ -204,13 +202,6 @@ class Cliff(BaseModel):
             f"Not heat: after {words.duration_text(self.onset_s)} {what[self.cause]}, and it is "
             f"{words.percent_text(self.depth_pct)} slower from then on."
         )
-
-
-def _stopped_s(moved_mb: Array, waiting_mb: Array) -> float | None:
-    """When a load's drive moved its last byte, if more was asked of it; None if it went on."""
-    moved = np.flatnonzero(moved_mb)
-    after = int(moved[-1]) + 1 if len(moved) else 0
-    return float(after) if after < len(moved_mb) and waiting_mb[-1] > _DONE_MB else None
 
 
 @dataclass(frozen=True)

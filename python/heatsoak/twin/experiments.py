@@ -15,7 +15,7 @@ from heatsoak.analysis.sensors.readings import Stretch
 from heatsoak.identity import DriveIdentity
 from heatsoak.twin import readings
 from heatsoak.twin.intervals import gradients_of
-from heatsoak.twin.model import SENSOR
+from heatsoak.twin.model import GOVERNED, SENSOR
 from heatsoak.twin.problem import Problem, Solution
 from heatsoak.twin.twin import Z90, Brings, Experiment, FullRates, Part, Twin
 
@@ -138,7 +138,10 @@ def _after(plan: _Plan, twin: Twin, solution: Solution) -> readings.Array:
     """Return the covariance of the fit's parameters once a plan's logs are there as well."""
     logs = [_log(plan, twin, solution, tmt1_c) for tmt1_c in plan.tmt1_c or (None,)]
     known = solution.problem
-    problem = Problem(known.model.base, known.model.nodes, [*known.measured, *logs])
+    by_sensor = GOVERNED not in solution.values
+    problem = Problem(
+        known.model.base, known.model.nodes, [*known.measured, *logs], by_sensor=by_sensor
+    )
     problem.set_noise(solution.noise)
     at = {p.name: float(x) for p, x in zip(known.parameters, solution.u, strict=True)}
     names = [parameter.name for parameter in problem.parameters]
@@ -164,7 +167,7 @@ def _log(
     known = solution.problem
     lumped = known.model.lumped(values, place, governed=True)
     shares: list[readings.Array] = []
-    onsets, steps, free, changes = [], {}, [], []
+    falls, steps, free, changes = [], {}, [], []
     now_s = 0.0
     for part in plan.parts:
         end_s = now_s + part.duration_s
@@ -180,7 +183,15 @@ def _log(
             if not slowed.any():
                 free.append(Stretch(now_s, end_s))
             elif onset_s > now_s:  # else it was held from the start
-                onsets.append(readings.Onset(onset_s, readings.ONSET_SD_S, part.share == 1, end_s))
+                falls.append(
+                    readings.Fall(
+                        onset_s,
+                        readings.ONSET_SD_S,
+                        at_full_speed=part.share == 1,
+                        since_s=now_s,
+                        end_s=end_s,
+                    )
+                )
                 changes.append(onset_s)
         now_s = end_s
     share = np.concatenate(shares)
@@ -201,7 +212,7 @@ def _log(
         reading_c=np.zeros(len(t_s)),  # only derivatives count
         step_c=1.0,
         bins=readings.bins_of(t_s, sorted(changes)),
-        onsets=onsets,
+        falls=falls,
         steps=steps,
         free=free,
         tmt1_c=tmt1_c,

@@ -1,6 +1,7 @@
 """The fit: which values of the parameters explain the recordings, and how well they are known."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations, groupby
 
@@ -15,22 +16,33 @@ from heatsoak.twin import readings
 from heatsoak.twin.asked import RateBounds
 from heatsoak.twin.experiments import propose
 from heatsoak.twin.intervals import estimates_of, fitted_parameter
-from heatsoak.twin.model import Nodes, ThermalModel, limit_c_of
+from heatsoak.twin.model import GOVERNED, Nodes, ThermalModel, limit_c_of
 from heatsoak.twin.own_log import OwnStep, held_shares, misfit, predict_own_log
 from heatsoak.twin.problem import Problem, Solution, fastest_mb_s, solve
+from heatsoak.twin.readings import Array
 from heatsoak.twin.shown import Shown, Tables, laws
 from heatsoak.twin.told import answer, told
-from heatsoak.twin.twin import FittedRecording, FullRates, Twin, Uncertainty
+from heatsoak.twin.twin import DRAWS, FittedRecording, FullRates, Twin, Uncertainty
 
-#: Networks in the order in which they are tried.
-_NETWORKS: tuple[Nodes, ...] = (2, 1, 3)
+#: Networks that are tried beside packages on a board.
+_OTHER_NETWORKS: tuple[Nodes, ...] = (1, 3)
 #: Another network than packages on a board has to be likelier by this, in logarithms: strong
 #: evidence (Kass and Raftery, JASA 90, 1995).
 _STRONG = 3.0
+#: What is so far less likely when it was solved roughly is not solved to the end.
+_HOPELESS = 6.0
 #: Of reads and writes at once, neither's full speed shows.
 _ALONE = 0.95
 #: The score of a solution that predicts nothing: less than any other's.
 _NONE = 1e6
+#: So many draws are tried, and as many of them count at least.
+_TRIED, _LEAST_COUNT = 96, 16.0
+#: Where all are far off, they count alike.
+_MOST_FLATTENED = 1e4
+#: No parameter is drawn further from what is expected than the search goes.
+_FARTHEST = 6.0
+#: What the judge leaves so far open may be heat or not.
+_OPEN = (0.03, 0.97)
 #: Drives that stand for their class: what an unknown one has in common with.
 _CLASSES = ("samsung-850-pro-512", "samsung-950-pro-512", "pcie4-tlc-1tb", "pcie5-tlc-2tb")
 
@@ -86,37 +98,93 @@ class HeldSolution:
     """A solution held to the recordings: with the law that leaves most nearly what was left.
 
     Attributes:
+        measured: the recordings, with what the solution makes of their falls.
+        shown: what they show beside heat, the law among it.
         own_log: what becomes of the recorded loads.
         score: the logarithm of the likelihood of all that.
     """
 
     solution: Solution
-    law: Tables | None
+    measured: list[readings.MeasuredRecording]
+    shown: Shown
     own_log: list[OwnStep]
     score: float
 
+    @property
+    def by_sensor(self) -> bool:
+        """Whether its governor acts on what the drive reports."""
+        return GOVERNED not in self.solution.values
+
     @classmethod
-    def of(cls, solution: Solution) -> "HeldSolution":
+    def of(cls, solution: Solution, shown: Shown) -> "HeldSolution":
         """Try the laws; the base's own stays, unless another is strongly likelier."""
-        problem, values = solution.problem, solution.values
+        problem, measured = solution.problem, solution.problem.explained
         base = problem.model.base
-        most = RateBounds(base.read_mb_s, base.write_mb_s)
         found = []
-        for law in laws(base, held_shares(base, problem.measured, most)):
-            model = ThermalModel(Shown(law=law).on(base), problem.model.nodes)
+        for law in laws(base, held_shares(base, measured, _most(base))):
             try:
-                own_log = [
-                    step
-                    for index, one in enumerate(problem.measured)
-                    for step in predict_own_log(
-                        model, values, one, values[f"start_k@{index}"], most
-                    )
-                ]
+                own_log = own_log_of(solution, solution.u, measured, law)
             except ValueError:  # its levels do not go with each other
                 continue
-            found.append(cls(solution, law, own_log, solution.evidence - 0.5 * misfit(own_log)))
+            score = solution.evidence - 0.5 * misfit(own_log)
+            found.append(
+                cls(solution, measured, shown.model_copy(update={"law": law}), own_log, score)
+            )
         # one that is at its limit at rest predicts nothing
-        return _usual_or_likelier(found or [cls(solution, None, [], -_NONE)])
+        return _usual_or_likelier(found or [cls(solution, measured, shown, [], -_NONE)])
+
+    def drawn(self) -> Array:
+        """Return standardized parameters as likely as the recordings leave them, (draws, n).
+
+        Draws of what the readings leave open, by their curvature, count for as much as each makes
+        of the recorded loads what became of them.
+        """
+        solution, chance = self.solution, np.random.default_rng(0)
+        # the other methods leave signs to the machine's linear algebra, and with them the draws
+        factor = np.linalg.cholesky(solution.covariance)
+        half = chance.standard_normal((_TRIED // 2, len(solution.u))) @ factor.T
+        tried = np.clip(solution.u + np.concatenate([half, -half]), -_FARTHEST, _FARTHEST)
+        squares = np.full(len(tried), np.inf)
+        for index, u in enumerate(tried):
+            try:
+                squares[index] = misfit(own_log_of(solution, u, self.measured, self.shown.law))
+            except ValueError:  # it would run away at rest
+                continue
+        weights = _weights(squares)
+        # of equal weight, and each as often as its weight says but for chance
+        places = (chance.random() + np.arange(DRAWS)) / DRAWS
+        chosen = np.minimum(np.searchsorted(np.cumsum(weights), places), len(tried) - 1)
+        return np.asarray(tried[chance.permutation(chosen)])
+
+
+def _weights(squares: Array) -> Array:
+    """Weights of draws by how far off each is; flattened until enough of them count."""
+    off = squares - squares.min()
+    heat = 1.0
+    while True:
+        weights = np.exp(-0.5 * off / heat)
+        weights /= weights.sum()
+        if 1.0 / float(np.sum(weights**2)) >= _LEAST_COUNT or heat > _MOST_FLATTENED:
+            return np.asarray(weights)
+        heat *= 1.5
+
+
+def _most(base: catalog.Drive) -> RateBounds:
+    return RateBounds(base.read_mb_s, base.write_mb_s)
+
+
+def own_log_of(
+    solution: Solution, u: Array, measured: Sequence[readings.MeasuredRecording], law: Tables | None
+) -> list[OwnStep]:
+    """Return what a drive of these standardized parameters makes of the recorded loads."""
+    problem = solution.problem
+    base, values = problem.model.base, problem.values(u)
+    model = ThermalModel(Shown(law=law).on(base), problem.model.nodes)
+    return [
+        step
+        for index, one in enumerate(measured)
+        for step in predict_own_log(model, values, one, values[f"start_k@{index}"], _most(base))
+    ]
 
 
 def _usual_or_likelier(found: Sequence[HeldSolution]) -> HeldSolution:
@@ -125,18 +193,43 @@ def _usual_or_likelier(found: Sequence[HeldSolution]) -> HeldSolution:
     return likeliest if likeliest.score > found[0].score + _STRONG else found[0]
 
 
-def best(base: catalog.Drive, measured: Sequence[readings.MeasuredRecording]) -> HeldSolution:
+def best(
+    base: catalog.Drive, measured: Sequence[readings.MeasuredRecording], full: FullRates
+) -> HeldSolution:
     """Return the solution of the smallest network that explains the recordings.
 
     Raises UsageError where no drive that can be does.
     """
+
+    def attempt(
+        nodes: Nodes,
+        one: Sequence[readings.MeasuredRecording],
+        by_sensor: bool,
+        near: Sequence[HeldSolution],
+        roughly: bool = False,
+    ) -> Iterator[HeldSolution]:
+        shown = Shown.of(base, one)
+        problem = Problem(shown.on(full.on(base)), nodes, one, by_sensor=by_sensor)
+        # it may run away at rest, or be known of nothing
+        with suppress(ValueError, np.linalg.LinAlgError):
+            start = _start(problem, near)
+            yield HeldSolution.of(solve(problem, start, roughly=roughly), shown)
+
+    rough: list[HeldSolution] = []
+    for explained in _explanations(measured):
+        for by_sensor in (False, True):
+            rough += attempt(2, explained, by_sensor, rough, roughly=True)
     found: list[HeldSolution] = []
-    for nodes in _NETWORKS:
-        problem = Problem(base, nodes, measured)
-        try:
-            found.append(HeldSolution.of(solve(problem, _start(problem, found))))
-        except (ValueError, np.linalg.LinAlgError):
-            continue  # it would run away at rest, or be known of nothing
+    known: list[tuple[bool, list[list[bool]]]] = []
+    for one in sorted(rough, key=lambda one: -one.score):
+        what = one.by_sensor, _causes(one.measured)
+        if what not in known and one.score > max(o.score for o in rough) - _HOPELESS:
+            known.append(what)
+            found += attempt(2, one.measured, one.by_sensor, [one])
+    found.sort(key=lambda one: -one.score)
+    likeliest = found[0].measured if found else measured
+    for nodes in _OTHER_NETWORKS:
+        found += attempt(nodes, likeliest, False, found[:1])
     if not found:
         raise UsageError(
             f"{measured[0].path}: no drive like {base.id} gets as warm as that: name another base"
@@ -144,11 +237,35 @@ def best(base: catalog.Drive, measured: Sequence[readings.MeasuredRecording]) ->
     return _usual_or_likelier(found)
 
 
-def _start(problem: Problem, found: Sequence[HeldSolution]) -> readings.Array | None:
-    """Where a network is looked for first: at what the usual one found of the same parameters."""
+def _explanations(
+    measured: Sequence[readings.MeasuredRecording],
+) -> list[list[readings.MeasuredRecording]]:
+    """What may have made the falls, from where to look: as judged, or all that is open alike."""
+    found: list[list[readings.MeasuredRecording]] = []
+    for heat in (None, 1.0, 0.0):
+        shares = [
+            [fall.judged if heat is None or not _is_open(fall) else heat for fall in one.falls]
+            for one in measured
+        ]
+        of = [one.explained(of) for one, of in zip(measured, shares, strict=True)]
+        if not any(_causes(of) == _causes(other) for other in found):
+            found.append(of)
+    return found
+
+
+def _is_open(fall: readings.Fall) -> bool:
+    return _OPEN[0] < fall.judged < _OPEN[1]
+
+
+def _causes(measured: Sequence[readings.MeasuredRecording]) -> list[list[bool]]:
+    return [[fall.by_heat for fall in one.falls] for one in measured]
+
+
+def _start(problem: Problem, found: Sequence[HeldSolution]) -> Array | None:
+    """Where a network is looked for first: at the best that was found of the same parameters."""
     if not found:
         return None
-    of = found[0].solution
+    of = max(found, key=lambda one: one.score).solution
     known = {p.name: float(x) for p, x in zip(of.problem.parameters, of.u, strict=True)}
     return np.asarray([known.get(parameter.name, 0.0) for parameter in problem.parameters])
 
@@ -170,17 +287,18 @@ def fit(recordings: Iterable[Recording], base: catalog.Drive | None = None) -> T
     }
     known["size_bytes"] = next((one.size_bytes for one in measured if one.size_bytes), None)
     chosen = choose_base(measured, known["model"]) if base is None else base
-    shown = Shown.of(chosen, measured)
     full = _full_load(measured)
-    held = best(shown.on(full.on(chosen)), measured)
-    return twin_of(held, shown, full, known["model"]).model_copy(update=known)
+    return twin_of(best(chosen, measured, full), full, known["model"]).model_copy(update=known)
 
 
-def twin_of(held: HeldSolution, shown: Shown, full: FullRates, model: str | None = None) -> Twin:
+def twin_of(held: HeldSolution, full: FullRates, model: str | None = None) -> Twin:
     """Return the twin that a solution is."""
-    solution, problem = held.solution, held.solution.problem
-    measured = problem.measured
-    parameters = [fitted_parameter(solution, index) for index in range(len(problem.parameters))]
+    solution, problem, measured = held.solution, held.solution.problem, held.measured
+    drawn = held.drawn()
+    parameters = [
+        fitted_parameter(parameter, u, of)
+        for parameter, u, of in zip(problem.parameters, solution.u.tolist(), drawn.T, strict=True)
+    ]
     values = solution.values
     # a threshold that a host set says nothing of the drive's own, unless that comes first
     throttled = any(one.onsets for one in measured if limit_c_of(values, one) == values["limit_c"])
@@ -206,12 +324,12 @@ def twin_of(held: HeldSolution, shown: Shown, full: FullRates, model: str | None
         estimates=[],
         recordings=recordings,
         parameters=parameters,
-        uncertainty=Uncertainty(covariance=solution.covariance.tolist()),
+        uncertainty=Uncertainty(draws=drawn.tolist()),
         rooms_c=problem.rooms_c,
-        shown=shown.model_copy(update={"law": held.law}),
+        shown=held.shown,
         own_log=held.own_log,
     )
-    estimates = list(estimates_of(twin, solution))
+    estimates = list(estimates_of(twin, measured))
     said = " ".join(filter(None, [twin.not_reproduced, answer(estimates, measured)]))
     assumed = [f"Assumed: {what}." for what in twin.assumed]
     twin = twin.model_copy(

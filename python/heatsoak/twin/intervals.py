@@ -1,21 +1,15 @@
-"""How well a fit knows its parameters, and what follows from them."""
+"""How well a fit knows its parameters, and what follows from them: by its draws."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from heatsoak import ranges
 from heatsoak.twin.model import slopes_of
-from heatsoak.twin.problem import Problem, Solution, minimized
-from heatsoak.twin.readings import Array
-from heatsoak.twin.twin import Z90, DerivedQuantity, FittedParameter, Twin
+from heatsoak.twin.problem import Parameter, Solution
+from heatsoak.twin.readings import Array, MeasuredRecording
+from heatsoak.twin.twin import DerivedQuantity, FittedParameter, Twin
 
-#: Parameters whose intervals are profiled: those that people ask for.
-_PROFILED = ("limit_c", "k_per_w", "air_c")
-#: Points of a profile on each side, at most, and how exactly its end is found.
-_PROFILE_STEPS = 3
-_PROFILE_TOLERANCE = 0.15
-#: The squares add up to some hundred, of which 2.71 is to be found.
-_PROFILE_EXACT = 5e-4
 #: Steps of derivatives, in spreads.
 _STEP = 1e-2
 
@@ -23,23 +17,19 @@ _STEP = 1e-2
 Quantity = Callable[[Array], float]
 
 
-def fitted_parameter(solution: Solution, index: int) -> FittedParameter:
-    """Return a parameter with its 90 % interval."""
-    parameter = solution.problem.parameters[index]
-    prior, u = parameter.prior, float(solution.u[index])
-    variance = float(solution.covariance[index, index])
-    is_profiled = parameter.name.partition("@")[0] in _PROFILED
-    half = Z90 * np.sqrt(variance)
-    low, high = profile(solution, index) if is_profiled else (u - half, u + half)
+def fitted_parameter(parameter: Parameter, u: float, drawn: Array) -> FittedParameter:
+    """Return a parameter with its 90 % interval, of standardized draws of it."""
+    prior = parameter.prior
+    low, high = _ends(drawn, u)
     return FittedParameter(
         name=parameter.name,
         value=prior.value(u),
         low=prior.value(low),
         high=prior.value(high),
         unit=prior.unit,
-        how="profile" if is_profiled else "laplace",
+        how="draws",
         u=u,
-        learned=float(np.clip(1.0 - variance, 0.0, 1.0)),
+        learned=float(np.clip(1.0 - np.var(drawn), 0.0, 1.0)),
         scale=prior.scale,
         expected=prior.median,
         spread=prior.spread,
@@ -47,48 +37,29 @@ def fitted_parameter(solution: Solution, index: int) -> FittedParameter:
     )
 
 
-def profile(solution: Solution, index: int) -> tuple[float, float]:
-    """Return 90 % of a standardized parameter, by what the others make of each of its values.
-
-    The interval ends where twice the logarithm of the likelihood, priors included and at its
-    greatest over all other parameters, is 2.71 below its maximum.
-    """
-    problem, best_u = solution.problem, solution.u
-    least = _cost(problem, best_u)
-    drop = Z90**2
-    sides = []
-    for sign in (-1.0, 1.0):
-        half = Z90 * float(np.sqrt(solution.covariance[index, index]))
-        for _ in range(_PROFILE_STEPS):
-            # the others go along as the curvature says, so that few steps are left
-            along = solution.covariance[:, index] / solution.covariance[index, index]
-            there = minimized(
-                problem, best_u + sign * half * along, held=index, tolerance=_PROFILE_EXACT
-            )
-            excess = max(_cost(problem, there) - least, 1e-3)
-            half *= float(np.clip(np.sqrt(drop / excess), 0.5, 2.0))
-            if abs(excess / drop - 1) < _PROFILE_TOLERANCE:
-                break
-        sides.append(float(best_u[index]) + sign * half)
-    return sides[0], sides[1]
+def _ends(drawn: Array, value: float) -> tuple[float, float]:
+    """The ends of 90 %, which the likeliest value lies in."""
+    low, high = np.quantile(drawn, ranges.tails(ranges.FITTED_LEVEL), method="weibull").tolist()
+    return min(low, value), max(high, value)
 
 
-def _cost(problem: Problem, u: Array) -> float:
-    residuals = problem.residuals(u)
-    return float(residuals @ residuals)
-
-
-def estimates_of(twin: Twin, solution: Solution) -> Iterator[DerivedQuantity]:
+def estimates_of(twin: Twin, measured: Sequence[MeasuredRecording]) -> Iterator[DerivedQuantity]:
     """Yield what follows from the parameters in each place."""
     for place in twin.places:
-        asked = [("air_k_per_w", "K/W", _resistance_of(solution, place))]
+        asked = [("air_k_per_w", "K/W", _resistance_of(twin, place))]
         if twin.throttled:
             asked.append(("limit_reported_c", "C", _limit_of(twin, place)))
-        here = [one for one in solution.problem.measured if one.place == place]
-        swing_k = max(float(np.ptp(one.reading_c)) for one in here)
+        swing_k = max(float(np.ptp(one.reading_c)) for one in measured if one.place == place)
         asked.append(("time_constant_s", "s", _rise_of(twin, place, swing_k)))
         for name, unit, of in asked:
-            yield _derived(name, place, unit, solution, of)
+            value = of(twin.u)
+            drawn = np.array([of(u) for u in twin.drawn])
+            low, high = _ends(drawn, value)
+            found = np.array([low, value, high])
+            low, value, high = (found if unit == "C" else np.exp(found)).tolist()
+            yield DerivedQuantity(
+                name=name, place=place, value=value, low=low, high=high, unit=unit
+            )
 
 
 def gradients_of(twin: Twin, solution: Solution, place: str) -> Array:
@@ -101,15 +72,15 @@ def gradients_of(twin: Twin, solution: Solution, place: str) -> Array:
     def hidden_limit_c(u: Array) -> float:
         return solution.problem.values(u)["limit_c"]
 
-    asked = (_resistance_of(solution, place), _limit_of(twin, place), hidden_limit_c)
+    asked = (_resistance_of(twin, place), _limit_of(twin, place), hidden_limit_c)
     return np.stack([slopes_of(quantity, solution.u, _STEP) for quantity in asked])
 
 
-def _resistance_of(solution: Solution, place: str) -> Quantity:
+def _resistance_of(twin: Twin, place: str) -> Quantity:
     """The logarithm of what lies between board and air."""
 
     def total(u: Array) -> float:
-        values = solution.problem.values(u)
+        values = twin.values(u)
         return float(np.log(values[f"k_per_w@{place}"] + values.get(f"mount_k_per_w@{place}", 0.0)))
 
     return total
@@ -137,12 +108,3 @@ def _rise_of(twin: Twin, place: str, rise_k: float) -> Quantity:
         return float(np.log(np.interp(1 - np.exp(-1), way, course.t_s)))
 
     return rise
-
-
-def _derived(name: str, place: str, unit: str, solution: Solution, of: Quantity) -> DerivedQuantity:
-    """A quantity with 90 %; one that is known by its logarithm if its unit is not C."""
-    gradient = slopes_of(of, solution.u, _STEP)
-    half = Z90 * np.sqrt(gradient @ solution.covariance @ gradient)
-    found = of(solution.u) + half * np.array([-1.0, 0.0, 1.0])
-    low, value, high = (found if unit == "C" else np.exp(found)).tolist()
-    return DerivedQuantity(name=name, place=place, value=value, low=low, high=high, unit=unit)

@@ -20,7 +20,7 @@ from scipy.optimize import minimize
 from heatsoak.analysis.sensors.readings import Stretch
 from heatsoak.catalog.specs import Strict
 from heatsoak.twin.model import TemperatureCourse
-from heatsoak.twin.readings import Array, MeasuredRecording
+from heatsoak.twin.readings import SETTLING_S, Array, Fall, MeasuredRecording
 
 #: An onset pins the hidden temperature no better than this: firmware looks about once a second,
 #: and its own sensors have steps.
@@ -30,6 +30,8 @@ _ONSET_K = 0.5
 _HELD_K = 2.5
 #: A drive at full speed may be past its limit by this much and not yet slower.
 _FREE_K = 0.7
+#: What falls for other reasons does so at any temperature that drives have.
+_ANY_K = 60.0
 #: What meters and energies that are linear in the work agree within, of loads of one drive.
 _POWER_SHARE = 0.02
 #: Without load less is known: firmware has work of its own.
@@ -106,15 +108,28 @@ def first_noise(step_c: float) -> Noise:
 
 
 class Likelihood:
-    """The residuals of one recording under one noise; `filter` removes their correlation."""
+    """The residuals of one recording under one noise; `filter` removes their correlation.
 
-    def __init__(self, measured: MeasuredRecording, noise: Noise) -> None:
+    What made a fall is not known. `heat` says of each how likely the governor did, by what the
+    judge says and how near to the limit a model has it then: its residuals count for so much.
+    """
+
+    def __init__(
+        self, measured: MeasuredRecording, noise: Noise, heat: Array | None = None
+    ) -> None:
         self.measured = measured
         self.noise = noise
         self.filter = Filter.of(noise, measured.bin_t_s)
-        self._held = [measured.within(one) for one in measured.held]
+        judged = np.array([fall.heat for fall in measured.falls])
+        self.heat = judged if heat is None else heat
+        self._falls = [_FallPlaces.of(measured, fall) for fall in measured.falls]
         self._free = [measured.within(one) for one in measured.free]
         self._powers = _powers(measured) if measured.has_power else []
+
+    @property
+    def count(self) -> int:
+        """How many residuals there are."""
+        return len(self.measured.bins) + 3 * len(self._falls) + len(self._free) + len(self._powers)
 
     def off_k(self, course: TemperatureCourse) -> Array:
         """Return how far averaged readings are from a course."""
@@ -125,28 +140,74 @@ class Likelihood:
     def residuals(self, course: TemperatureCourse, limit_c: float, meter_x: float) -> Array:
         """Return residuals of a course in standard deviations.
 
-        Those of readings come first, then of events, and of power where it was measured.
+        Those of readings come first, then of falls, of what never fell, and of power where it was
+        measured.
         """
-        measured, found = self.measured, []
-        hidden_c = course.hidden_c
-        for onset in measured.onsets:
-            at_c = float(np.interp(onset.t_s, course.t_s, hidden_c))
-            before_c = float(np.interp(onset.t_s - 5.0, course.t_s, hidden_c))
-            least_k = _ONSET_K if onset.at_full_speed else _HELD_K
-            sd_k = np.hypot(least_k, (at_c - before_c) / 5.0 * onset.sd_s)
-            found.append((at_c - limit_c) / sd_k)
-        for held in self._held:
-            inside = hidden_c[held]
-            found.append((float(np.mean(inside)) - limit_c) / _HELD_K if len(inside) else 0.0)
-        for free in self._free:
-            inside = hidden_c[free]
-            over_k = float(np.max(inside)) - limit_c if len(inside) else 0.0
-            found.append(max(0.0, over_k) / _FREE_K)
+        found: list[float] = []
+        for fall, heat in zip(self._falls, self.heat.tolist(), strict=True):
+            onset, held, before = fall.off(course, limit_c)[:3]
+            found += [sqrt(heat) * onset, sqrt(heat) * held, sqrt(1.0 - heat) * before]
+        found += [_over(course.hidden_c[inside], limit_c) for inside in self._free]
         for there, measured_w, share in self._powers:
             cost_w = float(np.mean(course.power_w[there])) if measured_w else 0.0
             off = np.log(max(meter_x * measured_w, 1e-4) / cost_w) if measured_w else 0.0
             found.append(off / share)
         return np.concatenate([self.filter.whitened(self.off_k(course)), found])
+
+    def weigh(self, course: TemperatureCourse, limit_c: float) -> float:
+        """Set how likely heat made each fall, as a course has it.
+
+        Returns by how much the logarithm of the likelihood of the falls, whatever made them, is
+        above what :meth:`residuals` has of them from now on.
+        """
+        above, shares = 0.0, []
+        for fall, one in zip(self._falls, self.measured.falls, strict=True):
+            onset, held, before, sd_k = fall.off(course, limit_c)
+            by_heat = np.log(one.judged / sd_k) - 0.5 * (onset**2 + held**2)
+            other = np.log((1.0 - one.judged) / _ANY_K) - 0.5 * before**2
+            heat = 1.0 / (1.0 + np.exp(min(other - by_heat, 500.0)))
+            squares = heat * (onset**2 + held**2) + (1.0 - heat) * before**2
+            above += float(np.logaddexp(by_heat, other)) + 0.5 * squares
+            shares.append(heat)
+        self.heat = np.array(shares)
+        return above
+
+
+def _over(hidden_c: Array, limit_c: float) -> float:
+    over_k = float(np.max(hidden_c)) - limit_c if len(hidden_c) else 0.0
+    return max(0.0, over_k) / _FREE_K
+
+
+@dataclass(frozen=True)
+class _FallPlaces:
+    """A fall, and where on the grid it was held and ran free before it."""
+
+    fall: Fall
+    held: NDArray[np.bool_] | None
+    before: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, measured: MeasuredRecording, fall: Fall) -> Self:
+        held = None
+        if fall.end_s is not None and fall.end_s - fall.t_s > 2 * SETTLING_S:
+            held = measured.within(Stretch(fall.t_s + SETTLING_S, fall.end_s))
+        return cls(fall, held, measured.within(Stretch(fall.since_s, fall.t_s)))
+
+    def off(self, course: TemperatureCourse, limit_c: float) -> tuple[float, float, float, float]:
+        """Return residuals of when it began and how it was held, by heat; before it, by others.
+
+        The last is what the first was divided by, in K.
+        """
+        fall, hidden_c = self.fall, course.hidden_c
+        at_c = float(np.interp(fall.t_s, course.t_s, hidden_c))
+        before_c = float(np.interp(fall.t_s - 5.0, course.t_s, hidden_c))
+        least_k = _ONSET_K if fall.at_full_speed else _HELD_K
+        sd_k = float(np.hypot(least_k, (at_c - before_c) / 5.0 * fall.sd_s))
+        held = 0.0
+        if self.held is not None and self.held.any():
+            held = (float(np.mean(hidden_c[self.held])) - limit_c) / _HELD_K
+        free = _over(hidden_c[self.before], limit_c) if fall.at_full_speed else 0.0
+        return (at_c - limit_c) / sd_k, held, free, sd_k
 
 
 def _powers(measured: MeasuredRecording) -> list[tuple[NDArray[np.bool_], float, float]]:

@@ -13,7 +13,9 @@ than through the board.
 """
 
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import exp, log
 from typing import Any, Literal
@@ -23,7 +25,7 @@ import numpy as np
 from heatsoak._core import Lumped
 from heatsoak.analysis.series import lagged
 from heatsoak.catalog import Drive
-from heatsoak.twin.asked import work_of
+from heatsoak.twin.asked import Work, folding, work_of
 from heatsoak.twin.readings import Array, MeasuredRecording
 
 Values = Mapping[str, float]
@@ -39,6 +41,11 @@ METER = "meter_x"
 FLASH = "flash_share"
 #: How much more writes cost past the cache than into it, of drives with both.
 DENSE = "dense_x"
+#: How much of what the governor acts on is the controller, and not the flash; twins without it have
+#: one that acts on what the drive reports.
+GOVERNED = "governed_share"
+#: What is moved.
+RATES = ("read_mb_s", "write_mb_s", "read_iops", "write_iops")
 #: By how much what the governor acts on is off from the threshold that a host set.
 TMT_OFFSET = "tmt_offset_k"
 #: Parameters that say only when the governor acts.
@@ -131,7 +138,7 @@ def drive_priors(base: Drive, fastest_mb_s: tuple[float, float]) -> dict[str, Pr
         "limit_c": Prior(
             "linear", base.governor.begins.value, 10.0, "C", "drives start at 65 to 90 C"
         ),
-        "governed_share": Prior("logit", 0.85, 1.0, "", "firmware guards the controller above all"),
+        GOVERNED: Prior("logit", 0.85, 1.0, "", "firmware guards the controller above all"),
         "sensor_share": Prior("logit", 0.5, 1.5, "", "a sensor is felt by anything on the drive"),
         FLASH: Prior("logit", 0.7, 1.5, "", "drives report 10 to 30 K less than their hot spots"),
         "sensor_lag_s": Prior("log", 2.0, 1.0, "s", "from the die to the board's surface"),
@@ -210,7 +217,9 @@ def required_parameters(base: Drive, nodes: "Nodes", places: Iterable[str]) -> s
     """Return the names of the parameters that every twin has, but for each recording's own."""
     of_place = place_priors(None, has_mount=nodes == 3)
     names = {f"{name}@{place}" for place in places for name in of_place}
-    of_drive = drive_priors(base, (0.0, 0.0)).keys() - {FLASH} - fixed_parameters(nodes).keys()
+    of_drive = (
+        drive_priors(base, (0.0, 0.0)).keys() - {FLASH, GOVERNED} - fixed_parameters(nodes).keys()
+    )
     return names | of_drive
 
 
@@ -218,7 +227,7 @@ def is_optional(name: str, places: Iterable[str]) -> bool:
     """Return whether some twins have a parameter of this name, by what was recorded."""
     own, at, place = name.partition("@")
     if not at:
-        return own in (METER, TMT_OFFSET, DENSE, FLASH)
+        return own in (METER, TMT_OFFSET, DENSE, FLASH, GOVERNED)
     return place in places and (own == NEIGHBOUR_LAG or own.endswith("_share"))
 
 
@@ -230,7 +239,7 @@ def fixed_parameters(nodes: Nodes) -> dict[str, float]:
     """Return the parameters that a network does not have, with values that take them out."""
     if nodes > 1:
         return {}
-    shares = {"sensor_share": 0.5, FLASH: 0.5, "governed_share": 0.85}
+    shares = {"sensor_share": 0.5, FLASH: 0.5, GOVERNED: 0.85}
     return {"die_k_per_w": 0.05, "die_j_per_k": 1.0, **shares}
 
 
@@ -246,10 +255,12 @@ def slopes_of(
     """
     here = np.asarray(of(u))
     found = np.zeros((*here.shape, len(u)))
-    for column in range(len(u)) if columns is None else columns:
-        moved = u.copy()
-        moved[column] += step
-        found[..., column] = (of(moved) - here) / step
+    asked = list(range(len(u)) if columns is None else columns)
+    moved = [u + step * (np.arange(len(u)) == column) for column in asked]
+    # the engine does not hold Python's lock
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for column, there in zip(asked, pool.map(of, moved), strict=True):
+            found[..., column] = (there - here) / step
     return found
 
 
@@ -265,6 +276,7 @@ class ThermalModel:
         self.nodes = nodes
         self._spec: dict[str, Any] = json.loads(base.core_json())
         self._begins_c = base.governor.begins.value
+        self._works: dict[int, tuple[MeasuredRecording, Work]] = {}
 
     def drive_tables(self, values: Values) -> dict[str, Any]:
         """Return the tables of a catalog drive that differ from the base's, in plain numbers."""
@@ -288,15 +300,14 @@ class ThermalModel:
         }
         share = values["sensor_share"]
         flash = (1.0 - share) * values.get(FLASH, 0.0)
+        felt = {"controller": share, "nand": flash, "board": 1.0 - share - flash}
         return {
             "energy": energy,
             "thermal": {"nodes": nodes, "links": links},
-            "governor": self._governor(
-                values["limit_c"] - self._begins_c, values["governed_share"]
-            ),
+            "governor": self._governor(values, felt),
             "sensors": {
                 SENSOR: {
-                    "weights": {"controller": share, "nand": flash, "board": 1.0 - share - flash},
+                    "weights": felt,
                     "lag_s": values["sensor_lag_s"],
                     "offset_c": values["sensor_offset_k"],
                     "step_c": 1.0,
@@ -341,26 +352,33 @@ class ThermalModel:
         return TemperatureCourse.of(
             lumped.follow(
                 np.full(len(measured.t_s), measured.grid_s),
-                work=work_of(
-                    self.base,
-                    measured.read_mb_s,
-                    measured.write_mb_s,
-                    measured.read_iops,
-                    measured.write_iops,
-                ),
+                work=self._work_of(measured),
                 power_w=measured.power_w * values.get(METER, 1.0),
                 air_k=air_above_k(values, measured),
             ),
             measured.t_s,
         )
 
+    def _work_of(self, measured: MeasuredRecording) -> Work:
+        known = self._works.get(id(measured))
+        if known is None or known[0] is not measured:
+            rates = (getattr(measured, name) for name in RATES)
+            work = folding(self.base, work_of(self.base, *rates), measured.grid_s)
+            known = self._works[id(measured)] = (measured, work)
+        return known[1]
+
     def _least_j_per_k(self, values: Values) -> float:
         return min(value for name, value in values.items() if name.startswith("j_per_k@"))
 
-    def _governor(self, shift_k: float, share: float) -> dict[str, Any]:
-        governor: dict[str, Any] = shifted(self._spec["governor"], shift_k)
-        weights = {"controller": share, "nand": 1.0 - share}
-        return {**governor, "weights": weights, "hottest": []}
+    def _governor(self, values: Values, felt: dict[str, float]) -> dict[str, Any]:
+        spec: dict[str, Any] = shifted(self._spec["governor"], values["limit_c"] - self._begins_c)
+        if GOVERNED in values:
+            own: dict[str, Any] = {
+                "weights": {"controller": values[GOVERNED], "nand": 1.0 - values[GOVERNED]}
+            }
+        else:  # what it reports, but for a constant
+            own = {"weights": felt, "lag_s": values["sensor_lag_s"]}
+        return {**spec, "hottest": [], **own}
 
     def _rest(self, rest_w: float) -> dict[str, Any]:
         """One state without load: what lies between awake and the deepest passes in seconds."""

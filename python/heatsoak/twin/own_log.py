@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 from heatsoak import words
 from heatsoak.catalog import Drive
 from heatsoak.catalog.specs import Strict
-from heatsoak.twin.asked import DemandSeries, RateBounds, means_over, work_of
-from heatsoak.twin.model import METER, ThermalModel, Values, air_above_k, limit_c_of
+from heatsoak.twin.asked import DemandSeries, RateBounds, folding, means_over, work_of
+from heatsoak.twin.model import METER, RATES, ThermalModel, Values, air_above_k, limit_c_of
 from heatsoak.twin.readings import Array, MeasuredRecording
 from heatsoak.twin.shown import MEAN_S
 
-#: What is moved.
-RATES = ("read_mb_s", "write_mb_s", "read_iops", "write_iops")
 #: An onset is when this share is lost, as the judge has it.
 _LOST = 0.02
 #: A load is slowed where more than this of full speed got late in all.
@@ -107,7 +105,7 @@ def held_shares(base: Drive, measured: Iterable[MeasuredRecording], full: RateBo
 def predict_own_log(
     model: ThermalModel, values: Values, one: MeasuredRecording, start_k: float, full: RateBounds
 ) -> list[OwnStep]:
-    """Return the loads of a recording that heat slowed, or that ran at full speed.
+    """Return the loads of a recording that heat slowed, or is known not to have slowed.
 
     `full` is what the drive does at full speed. Raises ValueError where the drive cannot be there.
     """
@@ -120,15 +118,18 @@ def predict_own_log(
     moved, asked = _moved(one), _asked(one)
     power_w = one.power_w[_seconds(one)] * values.get(METER, 1.0)
     moved_work, asked_work = (work_of(model.base, *rates.values()) for rates in (moved, asked))
+    moved_work = folding(model.base, moved_work, 1.0)
     full_share = np.minimum(full.share_of(asked_work), 1.0)
     now_s, found = 0, []
     for name, step in sorted(one.steps.items(), key=lambda item: item[1].start_s):
         part = slice(round(step.start_s), round(step.end_s))
         readings = one.reading_c[(one.reading_t_s > step.start_s) & (one.reading_t_s <= step.end_s)]
-        slowed = [x for x in one.onsets if step.start_s < x.t_s < step.end_s]
+        fell = [x for x in one.falls if step.start_s < x.t_s < step.end_s]
+        slowed = [x for x in fell if x.by_heat]
         if slowed and slowed[0].end_s is None:
             continue  # the drive counted what did not show in its rate
-        if part.start < now_s or not len(readings) or not (slowed or step in one.free):
+        is_short = part.start == part.stop or not len(readings)
+        if part.start < now_s or is_short or not (fell or step in one.even):
             continue
         if part.start > now_s:
             # what lies between follows the log, that each load begins as warm as it did
@@ -148,6 +149,7 @@ def predict_own_log(
             full_share=full_share[part],
             least_share=np.zeros(seconds),
             work={name: a_second[part] for name, a_second in asked_work.items()},
+            air_k=air_k[part] - air_k[now_s],
         ).serve(lumped.copy(), seconds)
         late_s = np.diff(served["late_s"], prepend=0.0)
         is_slowed = served["late_s"].max() > _LATE_S
@@ -208,10 +210,10 @@ def _asked(one: MeasuredRecording) -> dict[str, Array]:
     asked = _moved(one)
     total = _total(_moved(one))
     for onset in one.onsets:
-        starts_s = [step.start_s for step in one.steps.values() if step.start_s < onset.t_s]
-        if onset.end_s is None or not starts_s:
+        if onset.end_s is None:
             continue
-        before = slice(int(max(starts_s)), max(int(onset.t_s), int(max(starts_s)) + 1))
+        since = int(onset.since_s)
+        before = slice(since, max(int(onset.t_s), since + 1))
         before_mb_s = float(np.median(total[before]))
         factor = (onset.before_mb_s or before_mb_s) / max(before_mb_s, 1e-9)
         for rates in asked.values():

@@ -19,6 +19,9 @@ _IMPOSSIBLE = 1e3
 _FARTHEST = 6.0
 #: Rounds of fitting the parameters and then their noise.
 _ROUNDS = 3
+#: What the last step of a search may still take away, of the squares: of the last round, and of
+#: those before it.
+_EXACTLY, _ROUGHLY = 1e-6, 1e-3
 #: Steps of one search.
 _MOST_STEPS = 40
 
@@ -41,8 +44,8 @@ class Parameter:
                 return bool(measured.read_mb_s.any())
             case "write_x" | "dense_x":
                 return bool(measured.write_mb_s.any())
-            case "governed_share":
-                return bool(measured.onsets or measured.held or measured.free)
+            case model.GOVERNED:
+                return bool(measured.falls or measured.free)
         return self.place is None or self.place == measured.place
 
 
@@ -50,12 +53,21 @@ class Problem:
     """Recordings and a network: residuals and their derivatives by standardized parameters."""
 
     def __init__(
-        self, base: Drive, nodes: model.Nodes, measured: Sequence[MeasuredRecording]
+        self,
+        base: Drive,
+        nodes: model.Nodes,
+        measured: Sequence[MeasuredRecording],
+        *,
+        by_sensor: bool = False,
     ) -> None:
+        """`by_sensor` for a governor that acts on what the drive reports, not on its own."""
         self.model = model.ThermalModel(base, nodes)
         self.measured = list(measured)
         self.rooms_c = rooms_of(self.measured)
-        self.parameters = _parameters(base, nodes, self.measured, self.rooms_c)
+        parameters = _parameters(base, nodes, self.measured, self.rooms_c)
+        self.parameters = [
+            one for one in parameters if not (by_sensor and one.name == model.GOVERNED)
+        ]
         self._fixed = {
             **model.fixed_parameters(nodes),
             **{model.room_name(place): room_c for place, room_c in self.rooms_c.items()},
@@ -65,7 +77,20 @@ class Problem:
 
     def set_noise(self, noise: Noise) -> None:
         """Take readings to have this noise."""
-        self.likelihoods = [Likelihood(one, noise) for one in self.measured]
+        self.likelihoods = [Likelihood(one.measured, noise, one.heat) for one in self.likelihoods]
+
+    def weigh(self, u: Array) -> float:
+        """Ask the model what made each fall; returns what :meth:`Likelihood.weigh` does of all."""
+        values, above = self.values(u), 0.0
+        for index, likelihood in enumerate(self.likelihoods):
+            limit_c = model.limit_c_of(values, likelihood.measured)
+            above += likelihood.weigh(self.course(u, index), limit_c)
+        return above
+
+    @property
+    def explained(self) -> list[MeasuredRecording]:
+        """The recordings, with what the model makes of their falls."""
+        return [one.measured.explained(one.heat.tolist()) for one in self.likelihoods]
 
     def values(self, u: Array) -> dict[str, float]:
         """Return the parameters, those that are not fitted among them."""
@@ -77,10 +102,12 @@ class Problem:
         values = self.values(u)
         # no limit changes what a recording does
         key = tuple(value for name, value in values.items() if name not in model.LIMITS)
-        if self._last.get(index, (None,))[0] != key:
-            found = self.model.follow(values, self.measured[index], values[f"start_k@{index}"])
-            self._last[index] = (key, found)
-        return self._last[index][1]
+        known = self._last.get(index)
+        if known is not None and known[0] == key:
+            return known[1]
+        found = self.model.follow(values, self.measured[index], values[f"start_k@{index}"])
+        self._last[index] = (key, found)
+        return found
 
     def block(self, u: Array, index: int) -> Array:
         """Return the residuals of one recording."""
@@ -91,10 +118,7 @@ class Problem:
             limit_c = model.limit_c_of(values, self.measured[index])
             return likelihood.residuals(self.course(u, index), limit_c, meter_x)
         except ValueError:
-            one = self.measured[index]
-            count = len(one.onsets) + len(one.held) + len(one.free)
-            count += len(one.loaded) + 1 if one.has_power else 0
-            return np.full(len(one.bins) + count, _IMPOSSIBLE)
+            return np.full(likelihood.count, _IMPOSSIBLE)
 
     def residuals(self, u: Array) -> Array:
         """Return all residuals, those of the priors last."""
@@ -189,14 +213,20 @@ class Solution:
         return self.problem.values(self.u)
 
 
-def solve(problem: Problem, start: Array | None = None) -> Solution:
-    """Return the likeliest parameters, and the noise that the readings have beside them."""
+def solve(problem: Problem, start: Array | None = None, *, roughly: bool = False) -> Solution:
+    """Return the likeliest parameters, and the noise that the readings have beside them.
+
+    `roughly` is enough to tell what explains the recordings from what does not.
+    """
     u = np.zeros(len(problem.parameters)) if start is None else start
     noise = problem.likelihoods[0].noise
     first = first_noise(problem.measured[0].step_c)
-    for turn in range(_ROUNDS):
-        u = minimized(problem, u)
-        if turn < _ROUNDS - 1:
+    rounds = _ROUNDS - 1 if roughly else _ROUNDS
+    for turn in range(rounds):
+        is_last = turn == rounds - 1 and not roughly
+        u = minimized(problem, u, tolerance=_EXACTLY if is_last else _ROUGHLY)
+        above = problem.weigh(u)
+        if turn < rounds - 1:
             off_k = [problem.off_k(u, index) for index in range(len(problem.measured))]
             slopes = problem.reading_slopes(u)
             noise = estimate_noise(problem.measured, off_k, slopes, first)
@@ -206,40 +236,24 @@ def solve(problem: Problem, start: Array | None = None) -> Solution:
     residuals = problem.residuals(u)
     log_det = sum(likelihood.filter.log_det for likelihood in problem.likelihoods)
     log_information = float(np.linalg.slogdet(information)[1])
-    evidence = -0.5 * (float(residuals @ residuals) + log_det + log_information)
+    evidence = above - 0.5 * (float(residuals @ residuals) + log_det + log_information)
     covariance = np.asarray(np.linalg.inv(information), dtype=np.float64)
     return Solution(problem, u, covariance, noise, evidence)
 
 
-def minimized(
-    problem: Problem, u: Array, *, held: int | None = None, tolerance: float = 1e-6
-) -> Array:
-    """Return the standardized parameters with the least squares, from `u` on; `held` stays.
+def minimized(problem: Problem, u: Array, *, tolerance: float) -> Array:
+    """Return the standardized parameters with the least squares, from `u` on.
 
     `tolerance` is the share of the squares that a last step may still take away.
     """
-    free = np.arange(len(u)) != held
-    start = np.clip(u, -_FARTHEST + 0.01, _FARTHEST - 0.01)
-
-    def whole(x: Array) -> Array:
-        full = start.copy()
-        full[free] = x
-        return full
-
-    def residuals(x: Array) -> Array:
-        return problem.residuals(whole(x))
-
-    def jacobian(x: Array) -> Array:
-        return problem.jacobian(whole(x))[:, free]
-
     found = least_squares(
-        residuals,
-        start[free],
-        jac=jacobian,
+        problem.residuals,
+        np.clip(u, -_FARTHEST + 0.01, _FARTHEST - 0.01),
+        jac=problem.jacobian,
         bounds=(-_FARTHEST, _FARTHEST),
         max_nfev=_MOST_STEPS,
         xtol=1e-5,
         ftol=tolerance,
         gtol=1e-6,
     )
-    return whole(np.asarray(found.x))
+    return np.asarray(found.x)

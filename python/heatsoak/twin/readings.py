@@ -1,5 +1,6 @@
 """What a recording tells a fit: what the drive did and reported, and when heat held it back."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -49,24 +50,43 @@ _MOVED_K = 5.0
 _LEAST_READINGS = 10
 #: A drive's counter and the fall that it explains: the fall may be gradual.
 _COUNTED_WITHIN_S = 15.0
+#: The judge is never surer than this of what made a fall, as far as a twin is concerned.
+_NO_HEAT = 0.01
+#: What the judge may say of the fall of a write whose cache is full.
+_OF_A_CACHE = ("write-cache", "unknown")
 
 
 @dataclass(frozen=True)
-class Onset:
-    """When the governor started to act, in s from the recording's start, and how exactly.
+class Fall:
+    """A fall of a load's throughput, in s from the recording's start, and how exactly it is known.
 
     Attributes:
+        heat: how likely the governor made it: by the judge, and once it was fitted by the twin;
+            `judged` stays what the judge said.
         at_full_speed: whether the drive ran as fast as it can: one that is asked for less is held
             back before that shows.
-        end_s: until when it held the drive back; None where only the drive's counter tells of it.
-        before_mb_s: what was moved before, if that is known.
+        since_s: since when the load had gone on without one.
+        end_s: how long it lasted; None where only the drive's counter tells of it.
+        before_mb_s, during_mb_s: what was moved before and during it, if that is known.
+        told: it in words; `cause` is the judge's for it, and may be ``unknown``.
     """
 
     t_s: float
     sd_s: float
+    heat: float = 1.0
+    judged: float = 1.0
     at_full_speed: bool = True
+    since_s: float = 0.0
     end_s: float | None = None
     before_mb_s: float | None = None
+    during_mb_s: float | None = None
+    told: str = ""
+    cause: str = "thermal"
+
+    @property
+    def by_heat(self) -> bool:
+        """Whether the governor made it, likelier than not."""
+        return self.heat >= 0.5
 
 
 @dataclass(frozen=True)
@@ -80,15 +100,11 @@ class MeasuredRecording:
         power_w: measured means; NaN where nobody measured.
         reading_t_s, reading_c: what `sensor` reported; `step_c` is what it is rounded to.
         bins: where each group of readings starts that are averaged.
-        onsets: when the governor started to act.
+        falls: when their throughput fell, whatever the reason.
         steps: when each load started and ended.
-        falls_s: when their throughput fell for other reasons than heat.
-        free: stretches at full speed that heat did not slow.
+        even: loads without a fall that nothing slowed from their start; `free` are those of them at
+            full speed.
         unheld: stretches before anything slowed a load that asked for all it can get.
-        cache_gb: what was written at full speed in one go, at most, and the rate in MB/s past a
-            write cache that was full then; None where nothing shows that it was.
-        unexplained: falls of throughput that are not known to be heat: which, and what they are.
-        likely: falls that are taken for heat although the judge leaves their cause open.
         room_c: the room's temperature, if it was recorded.
         neighbours_c: temperatures of what else warms the air, such as ``gpu``, where they moved.
         tmt1_c: where the host told the drive to start to throttle, if it did.
@@ -112,14 +128,11 @@ class MeasuredRecording:
     reading_c: Array
     step_c: float
     bins: NDArray[np.int64]
-    onsets: list[Onset] = field(default_factory=list)
+    falls: list[Fall] = field(default_factory=list)
     steps: dict[str, Stretch] = field(default_factory=dict)
-    falls_s: list[float] = field(default_factory=list)
+    even: list[Stretch] = field(default_factory=list)
     free: list[Stretch] = field(default_factory=list)
     unheld: list[Stretch] = field(default_factory=list)
-    cache_gb: tuple[float, float | None] = (0.0, None)
-    unexplained: list[str] = field(default_factory=list)
-    likely: list[str] = field(default_factory=list)
     room_c: Array | None = None
     neighbours_c: dict[str, Array] = field(default_factory=dict)
     tmt1_c: float | None = None
@@ -132,13 +145,29 @@ class MeasuredRecording:
         return float(self.t_s[0])
 
     @property
-    def held(self) -> list[Stretch]:
-        """Stretches in which the governor held the drive at its limit."""
-        return [
-            Stretch(one.t_s + SETTLING_S, one.end_s)
-            for one in self.onsets
-            if one.end_s is not None and one.end_s - one.t_s > 2 * SETTLING_S
-        ]
+    def onsets(self) -> list[Fall]:
+        """The falls that the governor made."""
+        return [one for one in self.falls if one.by_heat]
+
+    def explained(self, shares: Iterable[float]) -> "MeasuredRecording":
+        """Return it with other shares of heat of its falls."""
+        falls = [replace(one, heat=heat) for one, heat in zip(self.falls, shares, strict=True)]
+        return replace(self, falls=falls)
+
+    @property
+    def cache_gb(self) -> tuple[float, Fall | None]:
+        """What was written at full speed in one go, at most, and the fall when a cache was full.
+
+        None where nothing shows that it was: writes that fall by other than heat do.
+        """
+        found: list[tuple[float, Fall | None]] = [(0.0, None)]
+        for stretch in self.unheld:
+            gb = float(self.write_mb_s[self.within(stretch)].sum() * self.grid_s / 1e3)
+            ends = (one for one in self.falls if one.since_s < stretch.end_s <= one.t_s + GRID_S)
+            first = next(ends, None)
+            is_full = first is not None and not first.by_heat and first.cause in _OF_A_CACHE
+            found.append((gb, first if is_full else None))
+        return max(found, key=lambda one: one[0])
 
     @property
     def loaded(self) -> list[Stretch]:
@@ -149,8 +178,9 @@ class MeasuredRecording:
         """
         found = []
         for step in self.steps.values():
-            onsets_s = [one.t_s for one in self.onsets if step.start_s < one.t_s < step.end_s]
-            falls_s = [t_s for t_s in self.falls_s if step.start_s < t_s < step.end_s]
+            here = [one for one in self.falls if step.start_s < one.t_s < step.end_s]
+            onsets_s = [one.t_s for one in here if one.by_heat]
+            falls_s = [one.t_s for one in here if not one.by_heat]
             bounds = sorted({step.start_s, *onsets_s, *falls_s, step.end_s})
             end_s = step.end_s
             if self.write_mb_s[self.within(step)].any():
@@ -238,8 +268,8 @@ def measure(recording: Recording, findings: analysis.RecordingFindings) -> Measu
     changes = [e.t_s for e in recording.events if e.kind in ("step-begin", "step-end")]
     unheld = _unheld(recording, steps, stretches, edges[1:], read + write)
     counted = _counted(samples)
-    onsets = _onsets(steps, stretches, counted)
-    changes += [onset.t_s for onset in onsets]
+    falls, even = _falls(steps, stretches, counted), _even(steps)
+    changes += [one.t_s for one in falls]
     return MeasuredRecording(
         path=name,
         place=place_of(recording),
@@ -256,22 +286,19 @@ def measure(recording: Recording, findings: analysis.RecordingFindings) -> Measu
         reading_c=reading_c,
         step_c=trust.step_c if trust is not None and trust.step_c else 0.1,
         bins=bins_of(reading_t_s, sorted(changes), trust.renewed_s if trust is not None else None),
-        onsets=[
-            replace(one, t_s=one.t_s - first_s, end_s=one.end_s and one.end_s - first_s)
-            for one in onsets
+        falls=[
+            replace(
+                one,
+                t_s=one.t_s - first_s,
+                since_s=one.since_s - first_s,
+                end_s=one.end_s and one.end_s - first_s,
+            )
+            for one in falls
         ],
         steps={step.step: _shifted(stretches[step.step], -first_s) for step in steps},
-        falls_s=[
-            stretches[step.step].start_s + episode.onset_s - first_s
-            for step in steps
-            for episode in step.episodes
-            if not step.is_perhaps_heat(episode)
-        ],
-        free=[_shifted(one, -first_s) for one in _free(steps, stretches)],
+        even=[_shifted(stretches[one.step], -first_s) for one in even],
+        free=[_shifted(stretches[one.step], -first_s) for one in _fast(even, _fastest(steps))],
         unheld=[_shifted(one, -first_s) for one in unheld.values()],
-        cache_gb=_cache_gb(steps, unheld, edges[1:], write),
-        unexplained=_unexplained(steps),
-        likely=_likely(steps),
         room_c=room_c,
         neighbours_c=neighbours_c,
         tmt1_c=_tmt1_c(recording),
@@ -487,7 +514,7 @@ def _growing(
     return np.asarray(starts)
 
 
-def _counted(samples: pl.DataFrame) -> list[Onset]:
+def _counted(samples: pl.DataFrame) -> list[Fall]:
     """When the drive's own counters say that it started to throttle."""
     found = []
     for column in columns.throttle_counters(samples.columns):
@@ -497,61 +524,67 @@ def _counted(samples: pl.DataFrame) -> list[Onset]:
         t_s, counts = rows["t_s"].to_numpy(), rows[column].to_numpy()
         for index in np.flatnonzero(np.diff(counts) > 0):
             early_s, late_s = float(t_s[index]), float(t_s[index + 1])
-            found.append(Onset((early_s + late_s) / 2, (late_s - early_s) / np.sqrt(12)))
-    return sorted(found, key=lambda onset: onset.t_s)
+            found.append(Fall((early_s + late_s) / 2, (late_s - early_s) / np.sqrt(12)))
+    return sorted(found, key=lambda one: one.t_s)
 
 
-def _onsets(
-    steps: list[analysis.StepFindings], stretches: dict[str, Stretch], counted: list[Onset]
-) -> list[Onset]:
-    """Onsets of heat, by the drive's counters where there are any."""
-    onsets: list[Onset] = []
+def _falls(
+    steps: list[analysis.StepFindings], stretches: dict[str, Stretch], counted: list[Fall]
+) -> list[Fall]:
+    """Falls of throughput; those of heat by the drive's counters where there are any."""
+    falls: list[Fall] = []
     fastest = _fastest(steps)
     for step in steps:
         stretch = stretches[step.step]
         top = fastest[step.workload]
-        since_s = 0.0
+        held_s, since_s = 0.0, stretch.start_s
         for episode in sorted(step.episodes, key=lambda episode: episode.onset_s):
             # within another it began at what that one left; from the start, it was warm before
-            is_first = episode.onset_s >= max(since_s, 2 * GRID_S)
-            since_s = max(since_s, episode.end_s)
-            if not is_first or not step.is_perhaps_heat(episode):
+            if episode.onset_s < max(held_s, 2 * GRID_S):
                 continue
-            at_full_speed = (episode.before_mb_s or top) >= _FREE_SHARE * top
             t_s, end_s = (stretch.start_s + at_s for at_s in (episode.onset_s, episode.end_s))
             end_s = min(end_s, stretch.end_s)
+            if falls and falls[-1].end_s is not None and t_s > falls[-1].end_s + GRID_S:
+                since_s = max(since_s, falls[-1].end_s)
+            heat = _heat_share(episode)
             # what else slowed it before the drive counted heat was not that
             near = [one for one in counted if t_s - _COUNTED_WITHIN_S < one.t_s < end_s]
-            onset = near[0] if near else Onset(t_s, ONSET_SD_S, at_full_speed)
+            fall = Fall(t_s, ONSET_SD_S, heat, heat)
             before_mb_s = episode.before_mb_s
-            if onsets and onsets[-1].t_s == onset.t_s:
-                before_mb_s = onsets.pop().before_mb_s
-            onsets.append(replace(onset, end_s=end_s, before_mb_s=before_mb_s))
+            if near and heat > _NO_HEAT:
+                fall = near[0]
+                if falls and falls[-1].t_s == fall.t_s:
+                    before_mb_s = falls.pop().before_mb_s
+            if fall.by_heat:
+                held_s = episode.end_s
+            told = (
+                f"'{step.step}' fell by {words.percent_text(episode.depth_pct)} after "
+                f"{words.duration_text(episode.onset_s)}"
+            )
+            falls.append(
+                replace(
+                    fall,
+                    at_full_speed=(episode.before_mb_s or top) >= _FREE_SHARE * top,
+                    since_s=since_s,
+                    end_s=end_s,
+                    before_mb_s=before_mb_s,
+                    during_mb_s=episode.during_mb_s,
+                    told=told,
+                    cause=episode.cause,
+                )
+            )
+            # what goes on below it goes on at its own level
+            since_s = t_s
         of_step = [one for one in counted if stretch.start_s < one.t_s < stretch.end_s]
-        if of_step and not any(stretch.start_s < one.t_s < stretch.end_s for one in onsets):
-            onsets.append(of_step[0])
-    return onsets
+        if of_step and not any(stretch.start_s < one.t_s < stretch.end_s for one in falls):
+            falls.append(replace(of_step[0], since_s=stretch.start_s))
+    return falls
 
 
-def _unexplained(steps: list[analysis.StepFindings]) -> list[str]:
-    return [
-        f"'{step.step}' fell by {words.percent_text(episode.depth_pct)} after "
-        f"{words.duration_text(episode.onset_s)}"
-        + (", for a reason left open" if episode.cause == "unknown" else f": {episode.cause}")
-        for step in steps
-        for episode in step.episodes[:1]
-        if not step.is_perhaps_heat(episode)
-    ]
-
-
-def _likely(steps: list[analysis.StepFindings]) -> list[str]:
-    return [
-        f"whether heat made '{step.step}' fall after {words.duration_text(episode.onset_s)} is left"
-        f" open ({words.share_text(episode.likelihoods['thermal'])} likely)"
-        for step in steps
-        for episode in step.episodes[:1]
-        if episode.cause == "unknown" and step.is_perhaps_heat(episode)
-    ]
+def _heat_share(episode: analysis.Episode) -> float:
+    """How likely heat made it, by the judge, who is never certain of it."""
+    named = 1.0 if episode.cause == "thermal" else 0.0
+    return min(max(episode.likelihoods.get("thermal", named), _NO_HEAT), 1.0 - _NO_HEAT)
 
 
 def _fastest(steps: list[analysis.StepFindings]) -> dict[str, float]:
@@ -563,16 +596,23 @@ def _fastest(steps: list[analysis.StepFindings]) -> dict[str, float]:
     }
 
 
-def _free(steps: list[analysis.StepFindings], stretches: dict[str, Stretch]) -> list[Stretch]:
-    """Steps at full speed that heat did not slow."""
-    fastest = _fastest(steps)
+def _even(steps: list[analysis.StepFindings]) -> list[analysis.StepFindings]:
+    """Loads that nothing slowed."""
     return [
-        stretches[step.step]
+        step
         for step in steps
         if step.claim.heat is not None
         and step.claim.what in ("held", "hot", "unseen")
         and not step.episodes
-        and (step.mean_mb_s or 0.0) >= _FREE_SHARE * fastest[step.workload]
+    ]
+
+
+def _fast(
+    even: list[analysis.StepFindings], fastest: dict[str, float]
+) -> list[analysis.StepFindings]:
+    """Those at full speed."""
+    return [
+        step for step in even if (step.mean_mb_s or 0.0) >= _FREE_SHARE * fastest[step.workload]
     ]
 
 
@@ -603,19 +643,3 @@ def _unheld(
         if len(inside) and np.quantile(inside, 0.1) >= _ONE_PACE * np.quantile(inside, 0.9) > 0:
             found[step.step] = Stretch(stretch.start_s, end_s)
     return found
-
-
-def _cache_gb(
-    steps: list[analysis.StepFindings], unheld: dict[str, Stretch], t_s: Array, write_mb_s: Array
-) -> tuple[float, float | None]:
-    """The most that was written at full speed in one go, and the rate past a full cache."""
-    found: list[tuple[float, float | None]] = [(0.0, None)]
-    for step in steps:
-        if (stretch := unheld.get(step.step)) is None:
-            continue
-        inside = (t_s > stretch.start_s) & (t_s <= stretch.end_s)
-        gb = float(write_mb_s[inside].sum() * (t_s[1] - t_s[0]) / 1e3)
-        first = min(step.episodes, key=lambda episode: episode.onset_s, default=None)
-        is_full = first is not None and first.cause == "write-cache"
-        found.append((gb, first.during_mb_s if first is not None and is_full else None))
-    return max(found, key=lambda one: one[0])

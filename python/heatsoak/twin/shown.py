@@ -40,6 +40,7 @@ class Shown(Strict):
         user_bytes: its size, with which its flash grows; None for the base's.
         cache_gb: what the write cache holds; 0 for a drive without one, None for the base's.
         cache_was_full: whether it was seen to be full; else it holds that much at least.
+        cache_doubt: the fall that is taken for the cache's, where the judge leaves its cause open.
         direct_mb_s: what the flash takes past the cache; None for the base's.
         law: the governor's law as a drive's file has it, in plain numbers, from where the base's
             begins; None for the base's.
@@ -48,6 +49,7 @@ class Shown(Strict):
     user_bytes: int | None = Field(None, gt=0)
     cache_gb: float | None = Field(None, ge=0)
     cache_was_full: bool = False
+    cache_doubt: str | None = None
     direct_mb_s: float | None = Field(None, gt=0)
     law: Tables | None = None
 
@@ -57,11 +59,13 @@ class Shown(Strict):
         size_bytes = next((one.size_bytes for one in measured if one.size_bytes), base.user_bytes)
         sized = cls(user_bytes=None if size_bytes == base.user_bytes else size_bytes)
         base = sized.on(base)
-        gb, after_mb_s = max((one.cache_gb for one in measured), key=lambda one: one[0])
+        gb, full = max((one.cache_gb for one in measured), key=lambda one: one[0])
         bits = _BITS if base.cache is None else base.cache.bits.value
         found: Tables = {}
-        if after_mb_s is not None:
-            found = {"cache_gb": gb, "cache_was_full": True, "direct_mb_s": after_mb_s}
+        if full is not None:
+            doubt = full.told if full.cause == "unknown" else None
+            found = {"cache_gb": gb, "cache_was_full": True, "cache_doubt": doubt}
+            found["direct_mb_s"] = full.during_mb_s
         elif base.cache is not None and gb * 1e9 > _MORE * base.cache.bytes.value:
             found = {"cache_gb": gb}
         if gb * 1e9 * bits > base.raw_bytes and found:
@@ -103,6 +107,8 @@ class Shown(Strict):
         elif self.cache_gb > 0 and not self.cache_was_full:
             written = size_text(1e9 * self.cache_gb)
             yield f"its write cache holds no more than the {written} written into it"
+        if self.cache_doubt is not None:
+            yield f"its write cache was full when {self.cache_doubt}"
         if self.law is None:
             yield f"how far its governor slows it is as in {base.id}" + (
                 "" if throttled else ": it never throttled"

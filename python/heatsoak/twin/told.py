@@ -4,7 +4,8 @@ import numpy as np
 
 from heatsoak import words
 from heatsoak.twin import twin
-from heatsoak.twin.readings import Array, MeasuredRecording
+from heatsoak.twin.model import GOVERNED
+from heatsoak.twin.readings import Array, Fall, MeasuredRecording
 
 #: Two parameters that move together as closely as this, and are each known less well than
 #: `_LITTLE_LEARNED`, show only in combination.
@@ -23,7 +24,7 @@ _NEIGHBOURS = {
 }
 
 #: What nobody asks for, and only widens intervals.
-_NUISANCES = ("governed_share", "meter_x", "start_k", "neighbour_lag_s")
+_NUISANCES = (GOVERNED, "meter_x", "start_k", "neighbour_lag_s")
 
 _WORDS = {
     "die_k_per_w": "the controller's resistance to the board",
@@ -34,7 +35,7 @@ _WORDS = {
     "dense_x": "what writes past the cache cost more",
     "rest_w": "power at rest",
     "limit_c": "the limit",
-    "governed_share": "what the governor feels of the flash",
+    GOVERNED: "what the governor feels of the flash",
     "meter_x": "the power meter's error",
     "sensor_share": "what the sensor feels of the controller",
     "flash_share": "what else it feels of the flash",
@@ -75,7 +76,7 @@ def answer(estimates: list[twin.DerivedQuantity], measured: list[MeasuredRecordi
             "Throttled only where the host told it to: its own limit is above "
             f"{words.temp_text(seen_c)} by its own sensor; {cooling}."
         )
-    if any(one.unexplained for one in measured):
+    if any(one.falls for one in measured):
         return f"No fall of its throughput is known to be heat: its limit is open; {cooling}."
     return (
         f"Never throttled: its limit is above {words.temp_text(seen_c)} by its own sensor; "
@@ -96,14 +97,10 @@ def told(
             "Power was not recorded: it is taken from drives of the class, and resistances with it."
         )
     said += [
-        f"{one.path}: {what}; a limit is not taken from that."
+        f"{one.path}: {said_of}"
         for one in measured
-        for what in one.unexplained
-    ]
-    said += [
-        f"{one.path}: {what}; the limit is right only if it did."
-        for one in measured
-        for what in one.likely
+        for fall in one.falls
+        if (said_of := _cause_of(fall)) is not None
     ]
     said += [
         f"{one.path} began {words.kelvin_text(one.start_k)} warmer than at rest."
@@ -126,6 +123,15 @@ def told(
             f"Nothing was learned of {words.listed(loose)}: as expected of drives of the class."
         )
     return said
+
+
+def _cause_of(fall: Fall) -> str | None:
+    """What the twin makes of a fall that the judge leaves open, or sees otherwise."""
+    if fall.by_heat == (fall.cause == "thermal") and fall.cause != "unknown":
+        return None
+    by_log = "left open by its log" if fall.cause == "unknown" else f"{fall.cause} by its log"
+    what, share = ("heat", fall.heat) if fall.by_heat else ("not heat", 1.0 - fall.heat)
+    return f"{fall.told}: {by_log}, {what} by the twin ({words.share_text(share)} likely)."
 
 
 def _neighbours(parameters: list[twin.FittedParameter]) -> list[str]:

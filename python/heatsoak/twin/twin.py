@@ -32,7 +32,6 @@ from heatsoak.twin.model import (
     is_optional,
     required_parameters,
     room_name,
-    slopes_of,
 )
 from heatsoak.twin.own_log import OwnStep
 from heatsoak.twin.shown import Shown
@@ -40,6 +39,8 @@ from heatsoak.words import rate_text
 
 #: Two-sided 90 % of a normal distribution, in standard deviations.
 Z90 = 1.6449
+#: How many likely drives are looked at.
+DRAWS = 40
 #: How long a load is followed for an onset.
 HORIZON_S = 3600
 #: No fit ends as many spreads from what was expected; and beyond this spread of a logarithm, the
@@ -82,7 +83,7 @@ class FittedParameter(FittedQuantity):
         why: why it was expected so.
     """
 
-    how: Literal["profile", "laplace"]
+    how: Literal["draws", "profile", "laplace"]
     u: float = Field(ge=-_MOST_U, le=_MOST_U)
     learned: float = Field(ge=0, le=1)
     scale: Literal["log", "linear", "logit"]
@@ -220,12 +221,29 @@ class Experiment(Strict):
 
 
 class Uncertainty(Strict):
-    """How parameters are uncertain together: the covariance of their `u`."""
+    """How parameters are uncertain together.
 
-    covariance: list[list[float]]
+    Attributes:
+        draws: their `u` as likely as the recordings leave them, a row each time.
+        covariance: that of their `u`, in files of versions that kept no draws.
+    """
+
+    draws: list[list[float]] = Field(default_factory=list)
+    covariance: list[list[float]] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        if bool(self.draws) == bool(self.covariance):
+            raise ValueError("uncertainty: there must be draws")
+        if len({len(row) for row in self.draws}) > 1:
+            raise ValueError("draws: must have as many numbers in each row")
+        if self.draws and not np.abs(self.draws).max() <= _MOST_U:
+            raise ValueError(f"draws: must be numbers from -{_MOST_U:g} to {_MOST_U:g}")
+        if self.covariance:
+            self._check_covariance()
+        return self
+
+    def _check_covariance(self) -> None:
         rows = {len(row) for row in self.covariance}
         if rows != {len(self.covariance)}:
             raise ValueError("covariance: must have as many columns in each row as it has rows")
@@ -238,7 +256,20 @@ class Uncertainty(Strict):
             np.linalg.cholesky(covariance)
         except np.linalg.LinAlgError:
             raise ValueError("covariance: is of no distribution: not positive definite") from None
-        return self
+
+    @property
+    def count(self) -> int:
+        """Of how many parameters it is."""
+        return len((self.draws or self.covariance)[0])
+
+    def drawn(self, u: readings.Array) -> readings.Array:
+        """Return draws, (draws, parameters); `u` is where the likeliest are."""
+        if self.draws:
+            return np.asarray(self.draws)
+        chance = np.random.default_rng(0)
+        # the other methods leave signs to the machine's linear algebra, and with them the draws
+        drawn = chance.multivariate_normal(u, self.covariance, DRAWS, method="cholesky")
+        return np.clip(drawn, -6.0, 6.0)
 
 
 class Twin(Strict):
@@ -298,10 +329,10 @@ class Twin(Strict):
                 raise ValueError(f"parameters: '{name}' is there twice")
             if name not in required and not is_optional(name, self.places):
                 raise ValueError(f"parameters: no twin has a '{name}'")
-        if len(self.uncertainty.covariance) != len(names):
+        if self.uncertainty.count != len(names):
             raise ValueError(
-                f"uncertainty.covariance: must have a row for each of the {len(names)} parameters "
-                f"(has {len(self.uncertainty.covariance)})"
+                f"uncertainty: each row must have a number for each of the {len(names)} parameters "
+                f"(has {self.uncertainty.count})"
             )
         if unknown := sorted(self.rooms_c.keys() - {*self.places}):
             raise ValueError(f"rooms_c: no recording is of the place '{unknown[0]}'")
@@ -365,12 +396,18 @@ class Twin(Strict):
         ]
 
     @cached_property
-    def _u(self) -> readings.Array:
+    def u(self) -> readings.Array:
+        """The likeliest parameters, standardized."""
         return np.asarray([parameter.u for parameter in self.parameters])
+
+    @cached_property
+    def drawn(self) -> readings.Array:
+        """Standardized parameters as likely as the recordings leave them, (draws, parameters)."""
+        return self.uncertainty.drawn(self.u)
 
     def values(self, u: readings.Array | None = None) -> dict[str, float]:
         """Return the parameters, at standardized ones or at the likeliest."""
-        at = self._u if u is None else u
+        at = self.u if u is None else u
         pairs = zip(self.parameters, at, strict=True)
         fitted = {p.name: p.prior.value(float(x)) for p, x in pairs}
         rooms = {room_name(place): room_c for place, room_c in self.rooms_c.items()}
@@ -420,12 +457,10 @@ class Twin(Strict):
 
         Without `place`, the places are empty.
         """
-        chance = np.random.default_rng(seed)
-        covariance = np.asarray(self.uncertainty.covariance)
-        # the other methods leave signs to the machine's linear algebra, and with them the draws
-        drawn = chance.multivariate_normal(self._u, covariance, count, method="cholesky")
-        for u in np.clip(drawn, -6.0, 6.0):
-            values = self.values(u)
+        chance, drawn = np.random.default_rng(seed), self.drawn
+        rounds = [chance.permutation(len(drawn)) for _ in range(-(-count // len(drawn)))]
+        for index in np.concatenate(rounds)[:count]:
+            values = self.values(drawn[index])
             at = {} if place is None else self._model.place_tables(values, self._place(place))
             yield self._model.drive_spec(values), at
 
@@ -469,10 +504,10 @@ class Twin(Strict):
         self._place(measured.place)
         start_k = self._start_k(measured)
         here = self._model.follow(self.values(), measured, start_k)
-        slopes = slopes_of(
-            lambda u: self._model.follow(self.values(u), measured, start_k).hidden_c, self._u, 1e-3
-        )
-        variance = np.einsum("ti,ij,tj->t", slopes, np.asarray(self.uncertainty.covariance), slopes)
+        hidden_c = [
+            self._model.follow(self.values(u), measured, start_k).hidden_c for u in self.drawn
+        ]
+        variance = np.mean((np.stack(hidden_c) - here.hidden_c) ** 2, axis=0)
         half_k = Z90 * np.sqrt(variance + self.noise.lasting_k**2)
         return pl.DataFrame(
             {

@@ -169,6 +169,7 @@ fn served(
         full_share: &full_share,
         least_share: &vec![least_share; mb_s.len()],
         work: &work,
+        air_k: &[],
     };
     let mut lumped = Lumped::new(spec, &sample::place()).unwrap();
     lumped.serve(&demand, seconds, most_late_s).unwrap()
@@ -276,6 +277,7 @@ fn a_wrong_demand_is_named() {
             full_share,
             least_share: &[0.0],
             work: &[work],
+            air_k: &[],
         };
         let mut lumped = Lumped::new(&held(), &sample::place()).unwrap();
         lumped.serve(&demand, None, 1.0).unwrap_err().to_string()
