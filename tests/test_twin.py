@@ -436,19 +436,33 @@ def _set(*path: str | int, to: Any) -> Callable[[dict[str, Any]], None]:
     return change
 
 
-COVARIANCE = ("uncertainty", "covariance")
+DRAWS = ("uncertainty", "draws")
+
+
+def _covariance(*path: int, to: Any) -> Callable[[dict[str, Any]], None]:
+    """As files have it that were written before draws were kept."""
+
+    def change(tables: dict[str, Any]) -> None:
+        covariance = np.diag(np.full(len(tables["parameters"]), 0.25))
+        tables["uncertainty"] = {"covariance": covariance.tolist()}
+        _set("uncertainty", "covariance", *path, to=to)(tables)
+
+    return change
 
 
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        (_set(*COVARIANCE, to=lambda rows: [rows[0][:-1], *rows[1:]]), "as many columns"),
-        (_set(*COVARIANCE, to=[]), "as many columns"),
-        (_set(*COVARIANCE, to=lambda rows: [row[:-1] for row in rows[:-1]]), "a row for each of"),
-        (_set(*COVARIANCE, 0, 1, to=0.7), "must be symmetric"),
-        (_set(*COVARIANCE, 0, 0, to=-1.0), "not positive definite"),
-        (_set(*COVARIANCE, 0, 0, to=1e308), "with numbers of 900 at most"),
-        (_set(*COVARIANCE, 0, 0, to=float("nan")), "finite number"),
+        (_set(*DRAWS, to=lambda rows: [rows[0][:-1], *rows[1:]]), "as many numbers"),
+        (_set(*DRAWS, to=[]), "there must be draws"),
+        (_set(*DRAWS, to=lambda rows: [row[:-1] for row in rows]), "a number for each of"),
+        (_set(*DRAWS, 0, 0, to=1e308), "numbers from -30 to 30"),
+        (_set(*DRAWS, 0, 0, to=float("nan")), "finite number"),
+        (_covariance(to=lambda rows: [rows[0][:-1], *rows[1:]]), "as many columns"),
+        (_covariance(to=lambda rows: [row[:-1] for row in rows[:-1]]), "a number for each of"),
+        (_covariance(0, 1, to=0.7), "must be symmetric"),
+        (_covariance(0, 0, to=-1.0), "not positive definite"),
+        (_covariance(0, 0, to=1e308), "with numbers of 900 at most"),
         (_set("parameters", to=lambda rows: rows[1:]), "there is no 'die_k_per_w'"),
         (_set("parameters", 0, "name", to="die_k"), "there is no 'die_k_per_w'"),
         (_set("parameters", to=lambda rows: [*rows, rows[0]]), "is there twice"),

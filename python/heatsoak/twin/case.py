@@ -23,7 +23,6 @@ from heatsoak.target import simulated
 from heatsoak.twin.asked import DemandSeries, RateBounds, behind, held_back, work_of
 from heatsoak.twin.demand import Demand
 from heatsoak.twin.model import shifted
-from heatsoak.twin.readings import Array
 from heatsoak.twin.twin import DRAWS, Twin
 
 #: What drives of one model and their rooms differ by: two rooms by 2 K, two mountings and their

@@ -35,7 +35,7 @@ _HOPELESS = 6.0
 _ALONE = 0.95
 #: The score of a solution that predicts nothing: less than any other's.
 _NONE = 1e6
-#: So many draws are tried, and as many of them count at least.
+#: So many draws are tried, and so many of them count at least.
 _TRIED, _LEAST_COUNT = 96, 16.0
 #: Where all are far off, they count alike.
 _MOST_FLATTENED = 1e4
@@ -134,7 +134,7 @@ class HeldSolution:
         return _usual_or_likelier(found or [cls(solution, measured, shown, [], -_NONE)])
 
     def drawn(self) -> Array:
-        """Return standardized parameters as likely as the recordings leave them, (draws, n).
+        """Return standardized parameters as likely as the recordings leave them, (tried, n).
 
         Draws of what the readings leave open, by their curvature, count for as much as each makes
         of the recorded loads what became of them.
@@ -152,7 +152,7 @@ class HeldSolution:
                 continue
         weights = _weights(squares)
         # of equal weight, and each as often as its weight says but for chance
-        places = (chance.random() + np.arange(DRAWS)) / DRAWS
+        places = (chance.random() + np.arange(_TRIED)) / _TRIED
         chosen = np.minimum(np.searchsorted(np.cumsum(weights), places), len(tried) - 1)
         return np.asarray(tried[chance.permutation(chosen)])
 
@@ -295,10 +295,7 @@ def twin_of(held: HeldSolution, full: FullRates, model: str | None = None) -> Tw
     """Return the twin that a solution is."""
     solution, problem, measured = held.solution, held.solution.problem, held.measured
     drawn = held.drawn()
-    parameters = [
-        fitted_parameter(parameter, u, of)
-        for parameter, u, of in zip(problem.parameters, solution.u.tolist(), drawn.T, strict=True)
-    ]
+    parameters = [fitted_parameter(solution, index, of) for index, of in enumerate(drawn.T)]
     values = solution.values
     # a threshold that a host set says nothing of the drive's own, unless that comes first
     throttled = any(one.onsets for one in measured if limit_c_of(values, one) == values["limit_c"])
@@ -324,7 +321,7 @@ def twin_of(held: HeldSolution, full: FullRates, model: str | None = None) -> Tw
         estimates=[],
         recordings=recordings,
         parameters=parameters,
-        uncertainty=Uncertainty(draws=drawn.tolist()),
+        uncertainty=Uncertainty(draws=drawn[:DRAWS].tolist()),
         rooms_c=problem.rooms_c,
         shown=held.shown,
         own_log=held.own_log,

@@ -6,7 +6,7 @@ import numpy as np
 
 from heatsoak import ranges
 from heatsoak.twin.model import slopes_of
-from heatsoak.twin.problem import Parameter, Solution
+from heatsoak.twin.problem import Solution
 from heatsoak.twin.readings import Array, MeasuredRecording
 from heatsoak.twin.twin import DerivedQuantity, FittedParameter, Twin
 
@@ -17,9 +17,10 @@ _STEP = 1e-2
 Quantity = Callable[[Array], float]
 
 
-def fitted_parameter(parameter: Parameter, u: float, drawn: Array) -> FittedParameter:
+def fitted_parameter(solution: Solution, index: int, drawn: Array) -> FittedParameter:
     """Return a parameter with its 90 % interval, of standardized draws of it."""
-    prior = parameter.prior
+    parameter = solution.problem.parameters[index]
+    prior, u = parameter.prior, float(solution.u[index])
     low, high = _ends(drawn, u)
     return FittedParameter(
         name=parameter.name,
@@ -29,7 +30,7 @@ def fitted_parameter(parameter: Parameter, u: float, drawn: Array) -> FittedPara
         unit=prior.unit,
         how="draws",
         u=u,
-        learned=float(np.clip(1.0 - np.var(drawn), 0.0, 1.0)),
+        learned=float(np.clip(1.0 - solution.covariance[index, index], 0.0, 1.0)),
         scale=prior.scale,
         expected=prior.median,
         spread=prior.spread,

@@ -73,8 +73,8 @@ class Fall:
 
     t_s: float
     sd_s: float
-    heat: float = 1.0
-    judged: float = 1.0
+    heat: float = 1.0 - _NO_HEAT
+    judged: float = 1.0 - _NO_HEAT
     at_full_speed: bool = True
     since_s: float = 0.0
     end_s: float | None = None
