@@ -277,8 +277,8 @@ FILE = "calibration.toml"
 def write_roles(rows: Iterable[CalibrationRow], directory: Path) -> Path:
     """Write which of these figures were fitted, and which held out, into a catalog.
 
-    The file's entries for other figures stay; pairs of coolings are no figures of the catalog. Returns the file; raises UsageError if it cannot be
-    read.
+    The file's entries for other figures stay; pairs of coolings are no figures of the catalog.
+    Returns the file; raises UsageError if it cannot be read.
     """
     path = directory / FILE
     document = tomlkit.parse(read_catalog_text(path))

@@ -1,14 +1,14 @@
 """The third stage: heatsinks and fans as one group, by pairs of one drive in two coolings.
 
-A pair's first reading says what the load takes of power (or how warm the air is), so that the second
-tests the heatsink alone: both are followed for as long as the review did. Products of a kind differ,
-by a spread that is fitted too: it widens what a reading may be off by.
+A pair's first reading says what the load takes of power, or how warm the air is, so that the second
+tests the cooling alone: both are followed for as long as the review did. Products of a kind differ
+by a spread that is fitted as well: it widens what a reading may be off by.
 """
 
 import csv
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -23,7 +23,7 @@ from heatsoak.twin.asked import work_of
 from scipy.optimize import brentq
 from typing_extensions import override
 
-from heatsoak_dev.calibration.figures import CalibrationRow, Figures
+from heatsoak_dev.calibration.figures import CalibrationRow, Figures, FitRole
 from heatsoak_dev.calibration.parameters import Tables, Vector
 
 NAME = "heatsinks"
@@ -32,9 +32,11 @@ _COOLED = (
     *("board-heatsink", "large-board-heatsink", "ribbed-heatsink", "ribbed-heatsink-fan"),
     *("tower-cooler", "tower-cooler-fan", "stick-on-heatsink", "console-slot-heatsink"),
 )
+#: Before a reading that is a bound: nothing is colder.
+COLDEST_C = -273.15
 FILES = tuple(f"enclosures/{place}.toml" for place in (*_BARE, *_COOLED))
-MAX_PARAMETERS = 28
-#: What a printed temperature may be off by, as for the catalog's figures: its room's air and rounding.
+MAX_PARAMETERS = 23
+#: What a printed temperature may be off by, as for the catalog's figures.
 _OFF_K = 3.0
 #: The same of a power that a maker printed.
 _OFF_W = 1.0
@@ -101,16 +103,16 @@ class _Followed:
 
 
 class HeatsinkPairs(Figures):
-    """The group's pairs, of which those of some sites may be held out."""
+    """The group's pairs, of which those of the sites `hold_out` are not used."""
 
     worst_first = False
 
     def __init__(self, catalog_dir: Path | None = None, hold_out: Sequence[str] = ()) -> None:
         """Read the catalog in `catalog_dir`, or heatsoak's own; UsageError where it cannot be."""
         super().__init__(NAME, Tables(FILES, ("*",), MAX_PARAMETERS, catalog_dir))
-        self._held_out = frozenset(hold_out)
-        seen = [pair for pair in pairs() if pair.site not in self._held_out]
-        self._of_product = Counter((pair.site, pair.product) for pair in seen if not pair.held)
+        self.hold_out = frozenset(hold_out)
+        # readings of one product are hardly more than one
+        self._of_product = Counter((one.site, one.product) for one in pairs() if not one.held)
         self._slopes_k = self._slopes(self.tables.expected())
 
     @override
@@ -131,7 +133,7 @@ class HeatsinkPairs(Figures):
         places = self._places(values)
         errors: list[float] = []
         for pair in pairs():
-            if pair.site in self._held_out:
+            if pair.site in self.hold_out:
                 continue
             spread = places[pair.place_b].spread
             product_k = self._slopes_k[pair.id] * (0.0 if spread is None else spread.value)
@@ -153,16 +155,14 @@ class HeatsinkPairs(Figures):
     def _slopes(self, unit: Vector) -> dict[str, float]:
         """How much warmer a reading is per unit of the logarithm of its heatsink's resistance."""
         places = self._places(self.tables.values(unit))
-        found = {}
+        slopes_k = {}
         for pair in pairs():
-            worse = _worse(places[pair.place_b])
-            found[pair.id] = (
-                _followed(pair, places[pair.place_a].core_json(), worse).b_c
-                - _followed(
-                    pair, places[pair.place_a].core_json(), places[pair.place_b].core_json()
-                ).b_c
+            place_a, place_b = places[pair.place_a].core_json(), places[pair.place_b]
+            worse = _followed(pair, place_a, _worse(place_b))
+            slopes_k[pair.id] = (
+                worse.b_c - _followed(pair, place_a, place_b.core_json()).b_c
             ) / _STEP
-        return found
+        return slopes_k
 
     def _rows(self, pair: CoolingPair, places: dict[str, Enclosure]) -> list[CalibrationRow]:
         self.simulations += 1
@@ -171,8 +171,8 @@ class HeatsinkPairs(Figures):
         if pair.a_c is None:
             low, high = found.a_c + low, found.a_c + high
         if pair.held:
-            low = -273.0
-        role = "held-out" if pair.site in self._held_out else "fitted"
+            low = COLDEST_C
+        role: FitRole = "held-out" if pair.site in self.hold_out else "fitted"
         rows = [
             CalibrationRow(
                 pair.id, "temp_c", (low, high), (low - _OFF_K, high + _OFF_K), found.b_c, role

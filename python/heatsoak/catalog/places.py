@@ -178,10 +178,9 @@ class PlaceFamily(specs.Strict):
         coupling = self._given(member.slot, "air_coupling")
         resistance = self._given(member.slot, "board_k_per_w")
         capacity = self._number(slot, "board_j_per_k")
-        parts = (self.room_c, coupling, chassis.warming_k)
         why: dict[str, Any] = (
             {"fitted": True}
-            if any(part.fitted for part in parts)
+            if any(part.fitted for part in (self.room_c, coupling, chassis.warming_k))
             else {"assumed": "the room, warmed by the chassis as much as the slot takes of it"}
         )
         air_c = self.room_c.value + coupling.value * chassis.warming_k.value
