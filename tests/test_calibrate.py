@@ -224,7 +224,7 @@ def test_a_fit_finds_a_line_and_says_what_it_cannot_know(tmp_path: Path) -> None
     assert slope.stderr == pytest.approx(0.1 * math.sqrt(1 / 2), rel=0.01)
     (loose,) = found.loose
     assert loose.information == pytest.approx(0, abs=1e-9)
-    assert loose.shares == (("line.idle", pytest.approx(1)),)
+    assert dict(loose.shares) == pytest.approx({"line.idle": 1})
 
 
 def test_a_pattern_takes_the_first_that_fits(tmp_path: Path) -> None:
