@@ -2,7 +2,8 @@
 
 Everything between that page's markers is what this prints. ``--leave-one-out FILE`` skips the
 minutes of fits and shows what ``heatsoak calibrate --leave-one-out --format json`` wrote into
-that file.
+that file; ``--only coolings`` or ``modern`` writes what is said of heatsinks and fans, or of modern
+drives, and nothing else.
 """
 
 import argparse
@@ -33,6 +34,7 @@ from heatsoak_dev.commands.calibrate import (
     leave_one_out_table,
     loose_table,
     parameter_table,
+    sites_table,
     summary_table,
 )
 from matplotlib.axes import Axes
@@ -53,8 +55,15 @@ def main() -> None:
     """Write the page and its pictures."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--leave-one-out", type=Path, metavar="FILE")
+    arguments.add_argument("--only", choices=["coolings", "modern"])
     given = arguments.parse_args()
-    found, second = (
+    if given.only != "modern":
+        write_parts(coolings())
+    if given.only != "coolings":
+        write_parts(modern_parts(Modern.measured()))
+    if given.only is not None:
+        return
+    found, second, _ = (
         calibration.check_calibration(stage=stage).as_dict() for stage in calibration.STAGES
     )
     if given.leave_one_out is None:
@@ -62,7 +71,6 @@ def main() -> None:
             predicted = calibration.leave_one_out(progress=progress).as_dict()
     else:
         predicted = json.loads(given.leave_one_out.read_text("utf-8"))
-    modern = Modern.measured()
     # the same numbers give the same bytes
     mpl.rcParams.update({"svg.hashsalt": "heatsoak", "font.size": 9, "axes.grid": True})
     mpl.rcParams.update({"grid.color": "#eeeeee", "axes.axisbelow": True, "svg.fonttype": "none"})
@@ -80,14 +88,27 @@ def main() -> None:
         "second-counts": counts(second),
         "second-parameters": table(*parameter_table(second)),
         "second-loose": table(*loose_table(second)),
+        "rates": rate_table(reproduce([q for q in questions() if is_rate(q)])),
+    }
+    write_parts(parts)
+
+
+def coolings() -> dict[str, str]:
+    """How pairs of coolings are predicted from those of other sites; printed, too."""
+    with progress_bar() as progress:
+        header, rows = sites_table(calibration.sites_left_out(progress))
+    print(table(header, rows))
+    return {"coolings": table(header, rows[-2:])}
+
+
+def modern_parts(modern: "Modern") -> dict[str, str]:
+    return {
         "modern": modern_table(modern),
         "modern-counts": modern_counts(modern),
         "modern-near": near_table(modern),
         "modern-yes-or-no": yes_or_no_table(modern),
         "modern-errors": error_table(modern),
-        "rates": rate_table(reproduce([q for q in questions() if is_rate(q)])),
     }
-    write_parts(parts)
 
 
 def write_parts(parts: dict[str, str]) -> None:

@@ -26,6 +26,7 @@ from heatsoak_dev.calibration import (
 from heatsoak_dev.calibration.bench import Bench
 from heatsoak_dev.calibration.figures import CalibrationRow, Figures, FitRole
 from heatsoak_dev.calibration.fit import describe, lower
+from heatsoak_dev.calibration.heatsinks import HeatsinkPairs
 from heatsoak_dev.calibration.holdout import Guess, summary
 from heatsoak_dev.calibration.matrix import DRIVE_FILE, PLACES_FILE, CellFigures
 from heatsoak_dev.calibration.parameters import Tables
@@ -87,9 +88,8 @@ def test_a_short_fit_improves_on_what_is_expected(own_catalog: Path) -> None:
     assert seen == sorted(seen)
     assert 0 <= seen[0] <= seen[-1] <= 1
     write(after.parameters, own_catalog)
-    assert [row.simulated for row in check_calibration(own_catalog).rows] == [
-        row.simulated for row in after.rows
-    ]
+    again = check_calibration(own_catalog).rows
+    assert [row.simulated for row in again] == [row.simulated for row in after.rows]
 
 
 @pytest.mark.soak
@@ -105,11 +105,8 @@ def test_the_values_in_the_catalog_play_no_part_and_the_seed_decides(own_catalog
 @pytest.mark.parametrize(
     ("pattern", "cells"),
     [
-        ("puget.top.1gpu.idle", 1),
-        ("puget.top.1gpu.idle.onset_s", 1),
-        ("puget.*.2gpu.*", 6),
-        ("puget.*.depth_pct", 14),
-        ("puget.underside.*", 2),
+        *(("puget.top.1gpu.idle", 1), ("puget.top.1gpu.idle.onset_s", 1)),
+        *(("puget.*.2gpu.*", 6), ("puget.*.depth_pct", 14), ("puget.underside.*", 2)),
     ],
 )
 def test_cells_are_held_out_by_name_or_pattern(pattern: str, cells: int) -> None:
@@ -155,12 +152,8 @@ def test_a_number_of_the_catalog_moves_the_figures(
     checked: Calibration, own_catalog: Path, file: str, pattern: str, replacement: str
 ) -> None:
     edit(own_catalog / file, pattern, replacement)
-    after = check_calibration(own_catalog)
-    moved = [
-        abs(one.simulated - other.simulated)
-        for one, other in zip(checked.rows, after.rows, strict=True)
-    ]
-    assert max(moved) > 1
+    both = zip(checked.rows, check_calibration(own_catalog).rows, strict=True)
+    assert max(abs(one.simulated - other.simulated) for one, other in both) > 1
 
 
 def test_a_fit_can_be_interrupted(own_catalog: Path) -> None:
@@ -222,8 +215,7 @@ def test_a_fit_finds_a_line_and_says_what_it_cannot_know(tmp_path: Path) -> None
     figures = Line(tmp_path)
     found = describe(figures, lower(figures), 0)
     slope, start, idle = found.parameters
-    assert slope.value == pytest.approx(2, abs=0.1)
-    assert start.value == pytest.approx(3, abs=0.1)
+    assert (slope.value, start.value) == pytest.approx((2, 3), abs=0.1)
     assert all(row.ok for row in found.rows)
     assert idle.value == pytest.approx(2, abs=0.01)  # what was expected, and as loosely
     assert idle.stderr == pytest.approx(0.5)
@@ -232,9 +224,7 @@ def test_a_fit_finds_a_line_and_says_what_it_cannot_know(tmp_path: Path) -> None
     assert slope.stderr == pytest.approx(0.1 * math.sqrt(1 / 2), rel=0.01)
     (loose,) = found.loose
     assert loose.information == pytest.approx(0, abs=1e-9)
-    ((name, share),) = loose.shares
-    assert name == "line.idle"
-    assert share == pytest.approx(1)
+    assert dict(loose.shares) == pytest.approx({"line.idle": 1})
 
 
 def test_a_pattern_takes_the_first_that_fits(tmp_path: Path) -> None:
@@ -253,9 +243,8 @@ def additive(onset_s: float) -> list[PugetCell]:
         effect = {"bottom": 0, "top": -1, "upright": 2, "underside": 1}[cell.slot]
         effect -= 2 * (cell.gpus == 2) + (cell.gpu_load == "loaded")
         onset, depth = onset_s * math.exp(effect / 5), 50.0 - 3 * effect
-        cells.append(
-            cell.model_copy(update={"onset_s": (onset, onset), "depth_pct": (depth, depth)})
-        )
+        ends = {"onset_s": (onset, onset), "depth_pct": (depth, depth)}
+        cells.append(cell.model_copy(update=ends))
     return cells
 
 
@@ -263,9 +252,7 @@ def test_main_effects_are_exact_where_there_is_nothing_else() -> None:
     cells = additive(40)
     for cell in cells:
         others = [other for other in cells if other is not cell]
-        onset_s, depth_pct = holdout.predict(others, cell)
-        assert onset_s == pytest.approx(cell.onset_s[0])
-        assert depth_pct == pytest.approx(cell.depth_pct[0])
+        assert holdout.predict(others, cell) == pytest.approx((cell.onset_s[0], cell.depth_pct[0]))
 
 
 def test_a_summary_counts_and_averages() -> None:
@@ -374,6 +361,14 @@ def test_the_catalog_reproduces_the_bench() -> None:
     rows = check_calibration(stage="anandtech").rows
     assert {row.role for row in rows} == {"fitted"}
     assert [row.id for row in rows if not row.ok] == []
+
+
+def test_pairs_of_coolings_are_as_published_and_no_bound_is_contradicted() -> None:
+    figures = HeatsinkPairs()
+    rows = figures.rows([parameter.value for parameter in figures.parameters])
+    assert np.median([abs(row.error) for row in rows]) < 3
+    assert max(abs(row.error) for row in rows) < 8
+    assert all(row.ok for row in rows if row.published[0] < -273)
 
 
 def test_roles_are_written_and_others_stay(tmp_path: Path) -> None:

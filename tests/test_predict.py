@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from command import complaint, heatsoak_here
-from heatsoak import words
+from heatsoak import catalog, words
 from heatsoak.analysis import analyze
 from heatsoak.errors import UsageError
 from heatsoak.recording import Recording
 from heatsoak.twin import Cooling
+from heatsoak.twin.case import WorkloadCase, cooled_place
+from heatsoak.twin.named import step_of
 
 if TYPE_CHECKING:
     from twinned import Twinned
@@ -31,8 +33,8 @@ steps = [
 """
 
 
-def predicted(*words: str, cwd: Path) -> dict[str, Any]:
-    done = heatsoak_here("predict", *words, "--format", "json", cwd=cwd)
+def predicted(*words: str, cwd: Path, command: str = "predict") -> dict[str, Any]:
+    done = heatsoak_here(command, *words, "--format", "json", cwd=cwd)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -52,6 +54,17 @@ def test_a_simulated_run_runs_out_of_spare_area_when_it_was_predicted(tmp_path: 
     assert found["first"] == "spare-area"
     (spare,) = [one for one in judged.episodes if one.cause == "spare-area"][:1]
     assert found["cliff"]["onset_s"] == pytest.approx(spare.onset_s, rel=0.1)
+
+
+def test_products_differ_by_their_kinds_spread_and_so_many_k_per_w_have_a_mass() -> None:
+    place = catalog.load_enclosure("ribbed-heatsink")
+    drive, (read, _) = catalog.load_drive("kingston-nv2-1tb"), step_of("read")
+    likely = WorkloadCase.of(drive, read, 5.0, enclosure=place.id).likely
+    ways = [one.place["links"]["heatsink_air"]["k_per_w"] for one in likely]
+    assert place.spread is not None
+    assert np.std(np.log(ways)) == pytest.approx(place.spread.value, rel=0.4)
+    added = cooled_place(likely[0].place, Cooling(heatsink=10.0))["nodes"]["added"]
+    assert 15 < added["j_per_k"] < 60
 
 
 def test_an_unknown_heatsink_is_refused_before_anything_is_run() -> None:
@@ -186,10 +199,7 @@ def test_what_cannot_be_predicted_is_one_line(
 
 
 def advised(*words: str, cwd: Path) -> dict[str, Any]:
-    done = heatsoak_here("advise", *words, "--format", "json", cwd=cwd)
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return predicted(*words, cwd=cwd, command="advise")
 
 
 @pytest.mark.slow

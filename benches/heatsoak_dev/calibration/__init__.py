@@ -8,7 +8,12 @@ from heatsoak_dev.calibration.fit import (
     check_calibration,
     write_roles,
 )
-from heatsoak_dev.calibration.holdout import LeaveOneOut, leave_one_out
+from heatsoak_dev.calibration.holdout import (
+    LeaveOneOut,
+    PairGuess,
+    leave_one_out,
+    sites_left_out,
+)
 from heatsoak_dev.calibration.matrix import MAX_PARAMETERS
 from heatsoak_dev.calibration.modern import fit_drive
 from heatsoak_dev.calibration.parameters import Parameter, write
@@ -19,11 +24,13 @@ __all__ = [
     "Calibration",
     "CalibrationRow",
     "LeaveOneOut",
+    "PairGuess",
     "Parameter",
     "calibrate",
     "check_calibration",
     "fit_drive",
     "leave_one_out",
+    "sites_left_out",
     "write",
     "write_roles",
 ]

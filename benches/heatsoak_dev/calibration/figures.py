@@ -70,7 +70,11 @@ class Figures(ABC):
         stage: the name of the stage.
         tables: the files of the catalog with the numbers that are fitted.
         simulations: how much was simulated so far.
+        worst_first: whether every figure is to be within its tolerance, rather than all of them as
+            likely as they can be.
     """
+
+    worst_first = True
 
     def __init__(self, stage: str, tables: Tables) -> None:
         self.stage = stage

@@ -12,12 +12,12 @@ from heatsoak.catalog import published
 from heatsoak.output import Progress
 from scipy.optimize import least_squares
 
-from heatsoak_dev.calibration import bench, matrix
+from heatsoak_dev.calibration import bench, heatsinks, matrix
 from heatsoak_dev.calibration.figures import CalibrationRow, Figures
 from heatsoak_dev.calibration.parameters import Parameter, Vector, read_catalog_text
 
 #: In order: each stage starts from the results of those before.
-STAGES = (matrix.NAME, bench.NAME)
+STAGES = (matrix.NAME, bench.NAME, heatsinks.NAME)
 STARTS, ITERATIONS = 1, 20
 _POWERS = (2, 4, 8)
 #: Step of the difference quotients, as a share of the bounds.
@@ -133,6 +133,8 @@ def _figures(
 ) -> Figures:
     if stage == matrix.NAME:
         return matrix.CellFigures(catalog_dir, hold_out)
+    if stage == heatsinks.NAME:
+        return heatsinks.HeatsinkPairs(catalog_dir, hold_out)
     return bench.Bench(catalog_dir, given)
 
 
@@ -145,7 +147,8 @@ def lower(
     progress: Progress | None = None,
 ) -> Vector:
     """Return the point of the unit cube at which the fit ends."""
-    report = _Report(progress, (starts + len(_POWERS)) * iterations)
+    powers = _POWERS if figures.worst_first else ()
+    report = _Report(progress, (starts + len(powers)) * iterations)
     random = np.random.default_rng(seed)
     best, best_cost = figures.tables.expected(), math.inf
     for start in range(starts):
@@ -155,7 +158,7 @@ def lower(
         found, cost = _lower(figures, begin, 1, iterations, report)
         if cost < best_cost:
             best, best_cost = found, cost
-    for power in _POWERS:
+    for power in powers:
         report.begin(f"worst figures, power {power}", iterations)
         best, _ = _lower(figures, best, power, iterations, report)
     return best
@@ -192,7 +195,7 @@ def _lower(
         np.clip(begin, 1e-3, 1 - 1e-3),
         bounds=(0, 1),
         # the first pass should not be dominated by the one figure that does not fit
-        loss="soft_l1" if power == 1 else "linear",
+        loss="soft_l1" if power == 1 and figures.worst_first else "linear",
         ftol=1e-4,
         max_nfev=iterations,
         jac=jacobian,
@@ -274,12 +277,12 @@ FILE = "calibration.toml"
 def write_roles(rows: Iterable[CalibrationRow], directory: Path) -> Path:
     """Write which of these figures were fitted, and which held out, into a catalog.
 
-    The file's entries for other figures stay. Returns the file; raises UsageError if it cannot be
-    read.
+    The file's entries for other figures stay; pairs of coolings are no figures of the catalog.
+    Returns the file; raises UsageError if it cannot be read.
     """
     path = directory / FILE
     document = tomlkit.parse(read_catalog_text(path))
-    roles = {listed(row): row.role for row in rows}
+    roles = {name: row.role for row in rows if (name := listed(row)) is not None}
     for key, role in (("fitted", "fitted"), ("held_out", "held-out")):
         others = [str(name) for name in document.get(key, []) if name not in roles]
         names = tomlkit.array()
@@ -289,8 +292,10 @@ def write_roles(rows: Iterable[CalibrationRow], directory: Path) -> Path:
     return path
 
 
-def listed(row: CalibrationRow) -> str:
-    """The id that stands for a figure in the file: its cell's, or that of several places."""
-    several = row.id.rpartition(".")[0]
+def listed(row: CalibrationRow) -> str | None:
+    """The id that stands for a figure in the file: its cell's, that of several places, or its own.
+
+    None for what is no figure of the catalog, such as a pair of coolings.
+    """
     known = {cell.id for cell in published().cells} | {f.id for f in published().figures}
-    return several if several in known else row.id
+    return next((name for name in (row.id.rpartition(".")[0], row.id) if name in known), None)

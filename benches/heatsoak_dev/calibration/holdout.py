@@ -10,6 +10,7 @@ from heatsoak.catalog import PugetCell
 from heatsoak.output import Progress
 
 from heatsoak_dev.calibration.fit import ITERATIONS, lower
+from heatsoak_dev.calibration.heatsinks import CoolingPair, HeatsinkPairs, pairs
 from heatsoak_dev.calibration.matrix import CellFigures
 from heatsoak_dev.calibration.parameters import Vector
 
@@ -156,3 +157,43 @@ def summary(guesses: Sequence[Guess]) -> dict[str, float]:
         "held_depth": sum(g.cell.depth_holds(g.depth_pct) for g in guesses),
         "cells": len(guesses),
     }
+
+
+@dataclass(frozen=True)
+class PairGuess:
+    """The prediction for a pair of coolings from the pairs of other sites.
+
+    Attributes:
+        error_k: how far the second reading is off what was printed.
+        is_right: whether the second is the colder one, or the warmer, as printed; of a bound,
+            whether it is kept.
+        is_shared: whether another site has the second cooling, too.
+    """
+
+    pair: CoolingPair
+    error_k: float
+    is_right: bool
+    is_shared: bool
+
+
+def sites_left_out(progress: Progress | None = None) -> tuple[PairGuess, ...]:
+    """Predict the pairs of every site from a fit to those of all others; minutes."""
+    figures = HeatsinkPairs()
+    sites = list(dict.fromkeys(pair.site for pair in pairs()))
+    guesses = []
+    for index, site in enumerate(sites):
+        figures.hold_out = frozenset([site])
+        if progress is not None:
+            progress(index / len(sites), f"without {site}")
+        values = figures.tables.values(lower(figures))
+        rows = {row.id: row for row in figures.rows(values)}
+        elsewhere = {pair.place_b for pair in pairs() if pair.site != site}
+        for pair in pairs():
+            if pair.site == site:
+                row = rows[pair.id]
+                # without the first reading, the second was printed as a difference from it
+                a_c = row.published[0] - pair.b_c[0] if pair.a_c is None else pair.a_c
+                change_k = sum(row.published) / 2 - a_c
+                is_right = row.ok if pair.held else (row.simulated - a_c) * change_k > 0
+                guesses.append(PairGuess(pair, row.error, is_right, pair.place_b in elsewhere))
+    return tuple(guesses)

@@ -1,5 +1,6 @@
 """``heatsoak calibrate``: fit the simulated drives to the published figures (for developers)."""
 
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +12,7 @@ from heatsoak.output import Console, Text, print_json, print_out
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from heatsoak_dev.calibration import Calibration
+    from heatsoak_dev.calibration import Calibration, PairGuess
 
 #: A table's header, and its rows.
 TextTable = tuple[list[str], list[list[str]]]
@@ -204,19 +205,17 @@ def parameter_table(found: dict[str, Any]) -> TextTable:
     """Return the fitted numbers, and how much of each the figures told."""
     rows = []
     for parameter in found["parameters"]:
-        (middle, spread), (low, high) = parameter["expect"], parameter["bounds"]
-        error = parameter["stderr"]
+        (middle, spread), error = parameter["expect"], parameter["stderr"]
         rows.append(
             [
                 _named(parameter),
                 f"{parameter['value']:g}",
                 "" if error is None else f"{error:.2g}",
                 f"{middle:g} ± {spread:g}",
-                f"{low:g} to {high:g}",
                 "" if error is None else f"{1 - (error / spread) ** 2:.0%}",
             ]
         )
-    return ["parameter", "value", "±", "expected", "bounds", "learned"], rows
+    return ["parameter", "value", "±", "expected", "learned"], rows
 
 
 def _named(parameter: dict[str, Any]) -> str:
@@ -269,6 +268,25 @@ def summary_table(predicted: dict[str, Any]) -> TextTable:
     ]
 
 
+def sites_table(guesses: Sequence["PairGuess"]) -> TextTable:
+    """Return how the pairs of each site are predicted from those of all others."""
+    sites = dict.fromkeys(guess.pair.site for guess in guesses)
+    groups = {site: [one for one in guesses if one.pair.site == site] for site in sites}
+    groups["coolings that another site has"] = [one for one in guesses if one.is_shared]
+    groups["all"] = list(guesses)
+    rows = []
+    for name, group in groups.items():
+        off_k = sorted(abs(one.error_k) for one in group if not one.pair.held)
+        signs = [one.is_right for one in group if not one.pair.held]
+        bounds = [one.is_right for one in group if one.pair.held]
+        middle = f"{statistics.median(off_k):.1f}, {off_k[-1]:.1f}" if off_k else ""
+        shares = (f"{sum(which)} of {len(which)}" if which else "" for which in (signs, bounds))
+        rows.append([name, middle, *shares])
+    return ["left out", "off by, K: median, most", "signs right", "bounds kept"], rows
+
+
 def _ends(both: Sequence[float]) -> str:
     low, high = both
+    if low <= -273.15:  # a bound: nothing is colder
+        return f"at most {high:g}"
     return f"{low:g}" if low == high else f"{low:g}-{high:g}"

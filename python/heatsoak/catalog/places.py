@@ -35,6 +35,8 @@ class Enclosure(HostLimits):
         sensor_air_share: share of the slot's air in a reported temperature.
         keeps_awake: whether its host lets no idle drive enter a power state.
         conditions: the conditions that it represents, which comparisons group by.
+        spread: standard deviation, from product to product, of the logarithm of its heatsink's
+            resistances to the air; None where that is not known.
     """
 
     id: str = ""
@@ -47,6 +49,7 @@ class Enclosure(HostLimits):
     sensor_air_share: specs.Figure | None = None
     keeps_awake: bool = False
     conditions: dict[str, str | int] = Field(default_factory=dict)
+    spread: specs.Figure | None = None
 
     @property
     def labels(self) -> dict[str, str | int]:
@@ -56,7 +59,7 @@ class Enclosure(HostLimits):
     def core_json(self) -> str:
         """Return what :class:`heatsoak._core.Drive` takes."""
         spec = specs.plain(self)
-        for name in ("id", "description", "conditions"):
+        for name in ("id", "description", "conditions", "spread"):
             spec.pop(name, None)
         return json.dumps(spec)
 
@@ -175,10 +178,9 @@ class PlaceFamily(specs.Strict):
         coupling = self._given(member.slot, "air_coupling")
         resistance = self._given(member.slot, "board_k_per_w")
         capacity = self._number(slot, "board_j_per_k")
-        parts = (self.room_c, coupling, chassis.warming_k)
         why: dict[str, Any] = (
             {"fitted": True}
-            if any(part.fitted for part in parts)
+            if any(part.fitted for part in (self.room_c, coupling, chassis.warming_k))
             else {"assumed": "the room, warmed by the chassis as much as the slot takes of it"}
         )
         air_c = self.room_c.value + coupling.value * chassis.warming_k.value

@@ -168,11 +168,12 @@ def advise(
 
 def _sinks(prices: Mapping[str, float]) -> dict[str, str]:
     """The catalog's heatsinks by name, as places; raises UsageError for a price of another."""
-    sinks = {
-        str(place.conditions["heatsink"]): place.id
-        for place in map(catalog.load_enclosure, catalog.enclosure_ids())
-        if place.conditions.get("heatsink", "none") != "none"
-    }
+    sinks: dict[str, str] = {}
+    for place in map(catalog.load_enclosure, catalog.enclosure_ids()):
+        name = str(place.conditions.get("heatsink", "none"))
+        if name != "none":
+            # of several places, the one that is nothing more than the heatsink
+            sinks[name] = min(sinks.get(name, place.id), place.id, key=len)
     for name in prices:
         if name not in sinks:
             raise UsageError(f"--price {name}: no such heatsink: there are {', '.join(sinks)}")

@@ -7,7 +7,7 @@ governor are then run over that for each of the likely drives.
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -32,6 +32,8 @@ AIR_K, RESISTANCE, POWER, LIMIT_K = 2.0, 0.1, 0.05, 1.0
 OF_CLASS = (0.25, 5.0)
 #: What can be changed about a place: from where to where, and in what.
 AMBIENT_C, WARMING_K, AIRFLOW_M_S = (-40.0, 150.0), (-100.0, 100.0), (0.0, 100.0)
+#: The place whose heatsink one of so many K/W is like.
+USUAL = "ribbed-heatsink"
 #: Air that moves as fast as this halves a bare module's resistance: a light breeze does.
 HALVED_AT_M_S = 1.0
 #: Parts of a workload whose rates differ by less than this are one.
@@ -88,10 +90,16 @@ class Cooling:
 
 @dataclass(frozen=True)
 class LikelyDrive:
-    """A drive and its place as the core takes them."""
+    """A drive and its place as the core takes them.
+
+    Attributes:
+        product: how far a heatsink is worse than the middle of its kind, in standard deviations of
+            the logarithm of its resistance.
+    """
 
     drive: dict[str, Any]
     place: dict[str, Any]
+    product: float = 0.0
 
     @classmethod
     def middle(cls, subject: Twin | catalog.Drive, place: str) -> Self:
@@ -279,7 +287,7 @@ class WorkloadCase:
         is_load = isinstance(self.workload, protocol.WorkloadStep)
         impossible = 0
         for one in self.likely:
-            place = cooled_place(one.place, cooling)
+            place = cooled_place(one.place, cooling, one.product)
             try:
                 lumped = Lumped(json.dumps(one.drive), json.dumps(place))
             except ValueError as error:  # such as one that runs away idle in a hotter room
@@ -357,16 +365,26 @@ def _likely(
     middle = LikelyDrive.middle(subject, place)
     if draws == 1:
         yield middle
-    elif isinstance(subject, Twin):
+        return
+    random = np.random.default_rng(seed)
+    half, half_products = (
+        random.standard_normal((draws // 2, 4)),
+        random.standard_normal(draws // 2),
+    )
+    # each with its opposite, so that their middle is the drive itself
+    products = np.concatenate([half_products, -half_products]).tolist()
+    if isinstance(subject, Twin):
         own = place if place in subject.places else None
-        for drive, at in subject.specifications(own, draws, seed):
-            yield LikelyDrive(drive, at or middle.place)
+        found = subject.specifications(own, draws, seed)
+        for (drive, at), product in zip(found, products, strict=True):
+            yield LikelyDrive(drive, at or middle.place, product)
     else:
-        half = np.random.default_rng(seed).standard_normal((draws // 2, 4))
         spreads = (AIR_K, RESISTANCE, *spreads_of(subject))
-        # each with its opposite, so that their middle is the drive itself
-        for differs in (np.concatenate([half, -half]) * spreads).tolist():
-            yield _varied(middle, *differs)
+        at_home = catalog.load_enclosure(place)
+        differing = (np.concatenate([half, -half]) * spreads).tolist()
+        for differs, product in zip(differing, products, strict=True):
+            varied = _varied(replace(middle, place=_plain(at_home, product)), *differs)
+            yield replace(varied, product=product)
 
 
 def spreads_of(drive: catalog.Drive) -> tuple[float, float]:
@@ -374,8 +392,13 @@ def spreads_of(drive: catalog.Drive) -> tuple[float, float]:
     return OF_CLASS if drive.basis else (POWER, LIMIT_K)
 
 
-def _plain(enclosure: catalog.Enclosure) -> dict[str, Any]:
+def _plain(enclosure: catalog.Enclosure, product: float = 0.0) -> dict[str, Any]:
+    """A place as the core takes it, its heatsink so far from the middle of its kind."""
     spec: dict[str, Any] = json.loads(enclosure.core_json())
+    if enclosure.spread is not None:
+        for link in spec["links"].values():
+            if "air" in link["between"] and "board" not in link["between"]:
+                link["k_per_w"] *= np.exp(enclosure.spread.value * product)
     return spec
 
 
@@ -401,8 +424,11 @@ def _varied(
     )
 
 
-def cooled_place(place: dict[str, Any], cooling: Cooling) -> dict[str, Any]:
-    """Return a place with other cooling, as the core takes both; UsageError for no heatsink."""
+def cooled_place(place: dict[str, Any], cooling: Cooling, product: float = 0.0) -> dict[str, Any]:
+    """Return a place with other cooling, as the core takes both; UsageError for no heatsink.
+
+    `product` is that of a :class:`LikelyDrive`; a resistance in K/W is known.
+    """
     changed = dict(place)
     if cooling.ambient_c is not None:
         changed["air_c"] = cooling.ambient_c
@@ -412,12 +438,9 @@ def cooled_place(place: dict[str, Any], cooling: Cooling) -> dict[str, Any]:
             name: {**link, "k_per_w": link["k_per_w"] * cooling.k_per_w_x}
             for name, link in changed["links"].items()
         }
-    if isinstance(cooling.heatsink, str):
-        for kind, added in _heatsink_of(_plain(catalog.load_enclosure(cooling.heatsink))).items():
+    if cooling.heatsink is not None:
+        for kind, added in _put_on(cooling.heatsink, product).items():
             changed[kind] = {**added, **changed.get(kind, {})}
-    elif cooling.heatsink is not None:
-        sink = {"between": ["board", "air"], "k_per_w": cooling.heatsink}
-        changed["links"] = {**changed["links"], "heatsink": sink}
     if cooling.airflow_m_s is not None:
         changed["air_speed_m_s"] = cooling.airflow_m_s
         changed["links"] = {
@@ -425,6 +448,29 @@ def cooled_place(place: dict[str, Any], cooling: Cooling) -> dict[str, Any]:
             for key, link in changed["links"].items()
         }
     return changed
+
+
+def _put_on(heatsink: str | float, product: float) -> dict[str, dict[str, Any]]:
+    """The parts of a place's heatsink, or of one of so many K/W.
+
+    The latter is a ribbed one on the same pads, larger or smaller: its mass goes with its area.
+    """
+    if isinstance(heatsink, str):
+        return _heatsink_of(_plain(catalog.load_enclosure(heatsink), product))
+    usual = catalog.load_enclosure(USUAL)
+    larger = usual.links["heatsink_air"].k_per_w.value / heatsink
+    pads = {chip: usual.links[f"{chip}_pad"].k_per_w.value for chip in ("controller", "nand")}
+    return {
+        "nodes": {"added": {"j_per_k": usual.nodes["heatsink"].j_per_k.value * larger}},
+        "links": {
+            # so much it has in the air of the place, whether that moves or not
+            "added_air": {"between": ["added", "air"], "k_per_w": heatsink},
+            **{
+                f"added_{chip}": {"between": [chip, "added"], "k_per_w": k_per_w}
+                for chip, k_per_w in pads.items()
+            },
+        },
+    }
 
 
 def _heatsink_of(place: dict[str, Any]) -> dict[str, dict[str, Any]]:
