@@ -234,28 +234,18 @@ class Uncertainty(Strict):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if bool(self.draws) == bool(self.covariance):
-            raise ValueError("uncertainty: there must be draws")
-        if len({len(row) for row in self.draws}) > 1:
-            raise ValueError("draws: must have as many numbers in each row")
-        if self.draws and not np.abs(self.draws).max() <= _MOST_U:
-            raise ValueError(f"draws: must be numbers from -{_MOST_U:g} to {_MOST_U:g}")
+            raise ValueError("there must be draws")
+        rows = self.draws or self.covariance
+        if len({len(row) for row in rows}) > 1:
+            raise ValueError("must have as many numbers in each row")
+        if np.abs(rows).max() > (_MOST_U if self.draws else _MOST_U**2):
+            raise ValueError(f"must be numbers from -{_MOST_U:g} to {_MOST_U:g}, or their squares")
         if self.covariance:
-            self._check_covariance()
+            try:
+                np.linalg.cholesky(self.covariance)
+            except np.linalg.LinAlgError:
+                raise ValueError("covariance: is of no distribution") from None
         return self
-
-    def _check_covariance(self) -> None:
-        rows = {len(row) for row in self.covariance}
-        if rows != {len(self.covariance)}:
-            raise ValueError("covariance: must have as many columns in each row as it has rows")
-        covariance = np.asarray(self.covariance)
-        if np.abs(covariance).max() > _MOST_U**2 or not np.allclose(covariance, covariance.T):
-            raise ValueError(
-                f"covariance: must be symmetric, with numbers of {_MOST_U**2:g} at most"
-            )
-        try:
-            np.linalg.cholesky(covariance)
-        except np.linalg.LinAlgError:
-            raise ValueError("covariance: is of no distribution: not positive definite") from None
 
     @property
     def count(self) -> int:
