@@ -184,7 +184,7 @@ def _log(
                 free.append(Stretch(now_s, end_s))
             elif onset_s > now_s:  # else it was held from the start
                 falls.append(
-                    readings.Fall(
+                    readings.LoadFall(
                         onset_s,
                         readings.ONSET_SD_S,
                         at_full_speed=part.share == 1,

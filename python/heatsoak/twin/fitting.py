@@ -253,7 +253,7 @@ def _explanations(
     return found
 
 
-def _is_open(fall: readings.Fall) -> bool:
+def _is_open(fall: readings.LoadFall) -> bool:
     return _OPEN[0] < fall.judged < _OPEN[1]
 
 

@@ -19,8 +19,9 @@ from scipy.optimize import minimize
 
 from heatsoak.analysis.sensors.readings import Stretch
 from heatsoak.catalog.specs import Strict
+from heatsoak.twin import readings
 from heatsoak.twin.model import TemperatureCourse
-from heatsoak.twin.readings import SETTLING_S, Array, Fall, MeasuredRecording
+from heatsoak.twin.readings import Array, MeasuredRecording
 
 #: An onset pins the hidden temperature no better than this: firmware looks about once a second,
 #: and its own sensors have steps.
@@ -182,15 +183,15 @@ def _over(hidden_c: Array, limit_c: float) -> float:
 class _FallPlaces:
     """A fall, and where on the grid it was held and ran free before it."""
 
-    fall: Fall
+    fall: readings.LoadFall
     held: NDArray[np.bool_] | None
     before: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, measured: MeasuredRecording, fall: Fall) -> Self:
+    def of(cls, measured: MeasuredRecording, fall: readings.LoadFall) -> Self:
         held = None
-        if fall.end_s is not None and fall.end_s - fall.t_s > 2 * SETTLING_S:
-            held = measured.within(Stretch(fall.t_s + SETTLING_S, fall.end_s))
+        if fall.end_s is not None and fall.end_s - fall.t_s > 2 * readings.SETTLING_S:
+            held = measured.within(Stretch(fall.t_s + readings.SETTLING_S, fall.end_s))
         return cls(fall, held, measured.within(Stretch(fall.since_s, fall.t_s)))
 
     def off(self, course: TemperatureCourse, limit_c: float) -> tuple[float, float, float, float]:

@@ -57,7 +57,7 @@ _OF_A_CACHE = ("write-cache", "unknown")
 
 
 @dataclass(frozen=True)
-class Fall:
+class LoadFall:
     """A fall of a load's throughput, in s from the recording's start, and how exactly it is known.
 
     Attributes:
@@ -128,7 +128,7 @@ class MeasuredRecording:
     reading_c: Array
     step_c: float
     bins: NDArray[np.int64]
-    falls: list[Fall] = field(default_factory=list)
+    falls: list[LoadFall] = field(default_factory=list)
     steps: dict[str, Stretch] = field(default_factory=dict)
     even: list[Stretch] = field(default_factory=list)
     free: list[Stretch] = field(default_factory=list)
@@ -145,7 +145,7 @@ class MeasuredRecording:
         return float(self.t_s[0])
 
     @property
-    def onsets(self) -> list[Fall]:
+    def onsets(self) -> list[LoadFall]:
         """The falls that the governor made."""
         return [one for one in self.falls if one.by_heat]
 
@@ -155,19 +155,29 @@ class MeasuredRecording:
         return replace(self, falls=falls)
 
     @property
-    def cache_gb(self) -> tuple[float, Fall | None]:
+    def cache_gb(self) -> tuple[float, LoadFall | None]:
         """What was written at full speed in one go, at most, and the fall when a cache was full.
 
         None where nothing shows that it was: writes that fall by other than heat do.
         """
-        found: list[tuple[float, Fall | None]] = [(0.0, None)]
-        for stretch in self.unheld:
-            gb = float(self.write_mb_s[self.within(stretch)].sum() * self.grid_s / 1e3)
+        found: list[tuple[float, LoadFall | None]] = [(0.0, None)]
+        inside = [self.write_mb_s[self.within(stretch)] for stretch in self.unheld]
+        fastest = max((float(np.median(mb_s)) for mb_s in inside if len(mb_s)), default=0.0)
+        for stretch, mb_s in zip(self.unheld, inside, strict=True):
+            if not len(mb_s) or np.median(mb_s) < _FREE_SHARE * fastest:
+                continue  # what is written slowly drains meanwhile
+            gb = float(mb_s.sum() * self.grid_s / 1e3)
             ends = (one for one in self.falls if one.since_s < stretch.end_s <= one.t_s + GRID_S)
             first = next(ends, None)
             is_full = first is not None and not first.by_heat and first.cause in _OF_A_CACHE
             found.append((gb, first if is_full else None))
         return max(found, key=lambda one: one[0])
+
+    @property
+    def most_written_gb(self) -> float:
+        """The most that one load wrote."""
+        wrote = (self.write_mb_s[self.within(step)].sum() for step in self.steps.values())
+        return float(max(wrote, default=0.0)) * self.grid_s / 1e3
 
     @property
     def loaded(self) -> list[Stretch]:
@@ -514,7 +524,7 @@ def _growing(
     return np.asarray(starts)
 
 
-def _counted(samples: pl.DataFrame) -> list[Fall]:
+def _counted(samples: pl.DataFrame) -> list[LoadFall]:
     """When the drive's own counters say that it started to throttle."""
     found = []
     for column in columns.throttle_counters(samples.columns):
@@ -524,15 +534,15 @@ def _counted(samples: pl.DataFrame) -> list[Fall]:
         t_s, counts = rows["t_s"].to_numpy(), rows[column].to_numpy()
         for index in np.flatnonzero(np.diff(counts) > 0):
             early_s, late_s = float(t_s[index]), float(t_s[index + 1])
-            found.append(Fall((early_s + late_s) / 2, (late_s - early_s) / np.sqrt(12)))
+            found.append(LoadFall((early_s + late_s) / 2, (late_s - early_s) / np.sqrt(12)))
     return sorted(found, key=lambda one: one.t_s)
 
 
 def _falls(
-    steps: list[analysis.StepFindings], stretches: dict[str, Stretch], counted: list[Fall]
-) -> list[Fall]:
+    steps: list[analysis.StepFindings], stretches: dict[str, Stretch], counted: list[LoadFall]
+) -> list[LoadFall]:
     """Falls of throughput; those of heat by the drive's counters where there are any."""
-    falls: list[Fall] = []
+    falls: list[LoadFall] = []
     fastest = _fastest(steps)
     for step in steps:
         stretch = stretches[step.step]
@@ -549,7 +559,7 @@ def _falls(
             heat = _heat_share(episode)
             # what else slowed it before the drive counted heat was not that
             near = [one for one in counted if t_s - _COUNTED_WITHIN_S < one.t_s < end_s]
-            fall = Fall(t_s, ONSET_SD_S, heat, heat)
+            fall = LoadFall(t_s, ONSET_SD_S, heat, heat)
             before_mb_s = episode.before_mb_s
             if near and heat > _NO_HEAT:
                 fall = near[0]

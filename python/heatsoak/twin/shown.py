@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from heatsoak.catalog import Drive
-from heatsoak.catalog.bases import drive_over
+from heatsoak.catalog.bases import drive_over, whole_pages
 from heatsoak.catalog.specs import Strict, plain
 from heatsoak.twin.model import figures
 from heatsoak.twin.readings import Array, MeasuredRecording
@@ -56,10 +56,13 @@ class Shown(Strict):
     @classmethod
     def of(cls, base: Drive, measured: Sequence[MeasuredRecording]) -> "Shown":
         """Return what recordings show of its size and its write cache."""
-        size_bytes = next((one.size_bytes for one in measured if one.size_bytes), base.user_bytes)
+        known = next((one.size_bytes for one in measured if one.size_bytes), None)
+        gb, full = max((one.cache_gb for one in measured), key=lambda one: one[0])
+        # its free flash lasted for all that one load wrote, beside the cache's cells
+        lasted_gb = max(one.most_written_gb for one in measured) + (_BITS * gb if full else 0.0)
+        size_bytes = known or max(base.user_bytes, whole_pages(1e9 * lasted_gb))
         sized = cls(user_bytes=None if size_bytes == base.user_bytes else size_bytes)
         base = sized.on(base)
-        gb, full = max((one.cache_gb for one in measured), key=lambda one: one[0])
         bits = _BITS if base.cache is None else base.cache.bits.value
         found: Tables = {}
         if full is not None:
@@ -89,7 +92,8 @@ class Shown(Strict):
             cache_bytes = max(self.cache_gb * 1e9 // unit_bytes, 1.0) * unit_bytes
             usual = {
                 **{"bits": float(_BITS), "read_us": nand["read_us"]["value"] / 2},
-                **{"program_us": all_bytes / _BITS / base.write_mb_s},
+                # the controller bounds it, not its cells
+                **{"program_us": all_bytes / _BITS / base.write_mb_s / 2},
                 **{"fold_after_s": _FOLDS_AFTER_S, "fold_mb_s": 0.5 * (self.direct_mb_s or 0.0)},
             }
             kept = own.get("cache", {"kind": "dynamic", **figures(usual)})

@@ -3,9 +3,9 @@
 import numpy as np
 
 from heatsoak import words
-from heatsoak.twin import twin
+from heatsoak.twin import readings, twin
 from heatsoak.twin.model import GOVERNED
-from heatsoak.twin.readings import Array, Fall, MeasuredRecording
+from heatsoak.twin.readings import Array, MeasuredRecording
 
 #: Two parameters that move together as closely as this, and are each known less well than
 #: `_LITTLE_LEARNED`, show only in combination.
@@ -125,7 +125,7 @@ def told(
     return said
 
 
-def _cause_of(fall: Fall) -> str | None:
+def _cause_of(fall: readings.LoadFall) -> str | None:
     """What the twin makes of a fall that the judge leaves open, or sees otherwise."""
     if fall.by_heat == (fall.cause == "thermal") and fall.cause != "unknown":
         return None
