@@ -277,6 +277,19 @@ def test_recorded_workloads_are_followed_and_rates_are_asked_for(tmp_path: Path)
     assert (by_rate["1000.0"] >= by_rate["2500.0"]).all()
 
 
+def test_a_table_that_earlier_releases_left_is_no_matter(tmp_path: Path) -> None:
+    few = ("--draws", "2")
+    found = swept(GRID, *few, cwd=tmp_path)
+    (tmp_path / "s" / "exact").mkdir()
+    theirs = pl.DataFrame({"point": ["a"], "throttled": [True]})
+    theirs.write_parquet(tmp_path / "s" / "exact" / "part-00000-0.parquet")
+    before = contents(tmp_path / "s")
+    assert swept(GRID, *few, cwd=tmp_path) == found
+    assert contents(tmp_path / "s") == before
+    assert heatsoak_here("report", "s", "-o", "x.csv", cwd=tmp_path).returncode == 0
+    assert pl.read_csv(tmp_path / "x.csv", infer_schema_length=None)["point"].n_unique() == 30
+
+
 @pytest.mark.parametrize(
     ("grid", "said"),
     [

@@ -1147,7 +1147,7 @@ export interface SweepSection {
  * A parameter that a sweep varies.
  *
  * Attributes:
- *     id: its column in the sweep's tables.
+ *     id: its column in the sweep's table.
  *     label: what it is, in words.
  *     prefix: what goes before a value in a sentence; empty where it speaks for itself.
  *     values: as text.

@@ -23,7 +23,7 @@ def sweep_command(
     output: Annotated[
         Path | None,
         common.output_option(
-            "DIR", "Where the tables are, or go; default: sweeps/ and the grid's name."
+            "DIR", "Where the table is, or goes; default: sweeps/ and the grid's name."
         ),
     ] = None,
     draws: Annotated[
@@ -83,5 +83,4 @@ def print_sweep(found: Sweep, directory: Path, console: Console) -> None:
     console.print(table)
     if len(rows) > summary.MOST_GROUPS:
         console.print(f"and {len(rows) - summary.MOST_GROUPS} more, which throttle at fewer points")
-    tables = f"tables: {directory}/points"
-    console.print(Text(tables, style="dim"), soft_wrap=True)
+    console.print(Text(f"table: {directory}/points", style="dim"), soft_wrap=True)

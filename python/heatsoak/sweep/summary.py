@@ -263,5 +263,5 @@ class FinishedSweep:
             )
         points = store.read_parts(directory / store.TABLE)
         if not len(points):
-            raise UsageError(f"{directory}: holds no points: their tables are gone")
+            raise UsageError(f"{directory}: holds no points: their table is gone")
         return cls(directory, points)

@@ -413,7 +413,7 @@ class SweepAxis(_Strict):
     """A parameter that a sweep varies.
 
     Attributes:
-        id: its column in the sweep's tables.
+        id: its column in the sweep's table.
         label: what it is, in words.
         prefix: what goes before a value in a sentence; empty where it speaks for itself.
         values: as text.
