@@ -37,9 +37,10 @@ from heatsoak.errors import HeatsoakError
 from heatsoak.protocol import Pause, Precondition, Protocol, WorkloadStep, load
 from heatsoak.ranges import Range
 from heatsoak.recording import Recording
-from heatsoak.sweep.work import run_exact, slowed_in_run
+from heatsoak.target.simulated import driven
 from heatsoak.twin import Cooling, Prediction, fit, predict
-from heatsoak.twin.case import WorkloadCase, core_of, slowed_in
+from heatsoak.twin.asked import DemandSeries, Slowed, behind, held_back
+from heatsoak.twin.case import WorkloadCase, core_of, prepared, slowed_in
 from heatsoak.words import range_text
 from numpy.typing import NDArray
 
@@ -88,17 +89,6 @@ UNSEEN = {
 # ---- the exact engine
 
 
-@dataclass(frozen=True)
-class Exact:
-    """What the exact engine did: when heat began to slow it, and what it moved in its worst minute.
-
-    `onset_s` is None where heat took less than what counts as a fall.
-    """
-
-    onset_s: float | None
-    mb_s: float
-
-
 def step_of(name: str, rw: str, **more: object) -> WorkloadStep:
     """Return a load of the usual block size and depth."""
     bs = "4k" if rw.startswith("rand") else "128k"
@@ -112,12 +102,32 @@ def pause(duration: str) -> Pause:
 
 
 def exact(
-    drive: Spec, place: Spec, before: Steps, step: WorkloadStep, case: WorkloadCase, seed: int = 0
-) -> Exact:
+    drive: Spec, place: Spec, before: Steps, step: WorkloadStep, case: WorkloadCase
+) -> Slowed | None:
     """Simulate a load of `case`'s length; ValueError for what cannot be."""
-    core = core_of(drive, place, (*before, step), seed)
-    found = run_exact(core, before, step, case.seconds, case.asked)
-    return Exact(None, float("nan")) if found is None else Exact(found.onset_s, found.mb_s)
+    core = core_of(drive, place, (*before, step))
+    for one in before:
+        prepared(core, one)
+    if core.stopped:
+        raise ValueError("shuts itself down while it is prepared")
+    run = next(driven(core, step, float(case.seconds), 1.0, lasts_s=float(case.seconds)))
+    moved = np.nansum([run["read_bw_mb_s"], run["write_bw_mb_s"]], axis=0)[: case.seconds]
+    # what a drive that shut itself down leaves out stays 0
+    mb_s = np.append(moved, np.zeros(case.seconds - len(moved)))
+    return slowed_in_run(case.asked, mb_s, core.truth()["onset_s"])
+
+
+def slowed_in_run(load: DemandSeries, mb_s: Array, acts_s: float) -> Slowed | None:
+    """Return how heat slowed a run of a load, whose governor first acted at `acts_s`, if at all.
+
+    `mb_s` is what it moved in each second. What heat hardly takes is no fall.
+    """
+    if not acts_s < len(mb_s):  # never, or later
+        return None
+    missing = 1 - mb_s / load.free_mb_s(np.cumsum(mb_s))
+    missing[: int(acts_s)] = 0.0
+    begins, _ = held_back(behind(missing))
+    return load.slowed(mb_s, max(acts_s, float(begins[0]))) if len(begins) else None
 
 
 def another(drive: Spec, place: Spec, chance: np.random.Generator, *, air: bool = True) -> Pair:
@@ -163,18 +173,9 @@ class ScoredPrediction:
 
     what: str
     load: str
-    throttles: float
-    onset_s: Range | None
-    mb_s: Range | None
-    true: Exact
-    others: list[Exact]
-
-    @classmethod
-    def of(
-        cls, what: str, load_: str, found: Prediction, true: Exact, others: list[Exact]
-    ) -> "ScoredPrediction":
-        """Keep of a prediction what is scored."""
-        return cls(what, load_, found.throttles, found.onset_s, found.throttled_mb_s, true, others)
+    said: Prediction
+    true: Slowed | None
+    others: list[Slowed | None]
 
 
 def load_of(drive: str, name: str) -> tuple[Steps, WorkloadStep]:
@@ -203,7 +204,7 @@ def in_catalog(job: Job) -> ScoredPrediction | str:
         true, others = (exact(*each, before, step, case) for each in (own, other))
     except (HeatsoakError, ValueError) as error:
         return f"{what}: {error}"
-    return ScoredPrediction.of(what, name, found, true, [others])
+    return ScoredPrediction(what, name, found, true, [others])
 
 
 def at_edge(job: Job) -> ScoredPrediction | str:
@@ -228,7 +229,7 @@ def at_edge(job: Job) -> ScoredPrediction | str:
         ]
     except (HeatsoakError, ValueError) as error:
         return f"{what}: {error}"
-    return ScoredPrediction.of(what, name, found, true, others)
+    return ScoredPrediction(what, name, found, true, others)
 
 
 def _edge_c(case: WorkloadCase, wanted: float) -> float:
@@ -265,13 +266,13 @@ def catalog(options: argparse.Namespace, over: Callable[..., Iterable[Any]]) -> 
     rows: list[list[Any]] = [header]
     for name in ("all", *LOADS):
         some = [one for one in found if name in ("all", one.load)]
-        both = [one for one in some if one.onset_s and one.true.onset_s is not None]
-        agree = np.mean([(one.throttles >= 0.5) == (one.true.onset_s is not None) for one in some])
-        onsets = [(one.onset_s.mid, one.true.onset_s) for one in both]
-        levels = [(one.mb_s.mid, one.true.mb_s) for one in both]
-        inside = _inside((one, one.true) for one in some)
-        others = _inside((one, other) for one in some for other in one.others)
-        count = sum(one.true.onset_s is not None for one in some)
+        both = [one for one in some if one.said.onset_s and one.true]
+        agree = np.mean([(one.said.throttles >= 0.5) == (one.true is not None) for one in some])
+        onsets = [(one.said.onset_s.mid, one.true.onset_s) for one in both]
+        levels = [(one.said.throttled_mb_s.mid, one.true.mb_s) for one in both]
+        inside = _inside((one.said, one.true) for one in some)
+        others = _inside((one.said, other) for one in some for other in one.others)
+        count = sum(one.true is not None for one in some)
         row = [name, len(some), count, f"{agree:.0%}", *_off(onsets), *_off(levels)]
         rows.append([*row, inside, others])
     print(table(rows))
@@ -279,17 +280,19 @@ def catalog(options: argparse.Namespace, over: Callable[..., Iterable[Any]]) -> 
         for one in found:
             print(f"  {one}")
     for one in found:
-        if (one.throttles >= 0.5) != (one.true.onset_s is not None):
-            print(f"  no: {one.what}, {one.load}: {one.throttles:.0%}, exact {one.true}")
+        if (one.said.throttles >= 0.5) != (one.true is not None):
+            print(f"  no: {one.what}, {one.load}: {one.said.throttles:.0%}, exact {one.true}")
     print("\nProbability that it throttles, near the edge and elsewhere, and what others did:\n")
     found += _kept(over(at_edge, edges))
     bounds = (0.0, 0.05, 0.35, 0.65, 0.95, 1.01)
     rows = [["predicted", "drives", "predicted, mean", "throttled"]]
     for low, high in pairwise(bounds):
-        some = [one for one in found if low <= one.throttles < high]
-        hits = [other.onset_s is not None for one in some for other in one.others]
+        some = [one for one in found if low <= one.said.throttles < high]
+        hits = [other is not None for one in some for other in one.others]
         if hits:
-            mean = np.average([p.throttles for p in some], weights=[len(p.others) for p in some])
+            mean = np.average(
+                [p.said.throttles for p in some], weights=[len(p.others) for p in some]
+            )
             shown = f"{low:.0%} to {min(high, 1.0):.0%}"
             rows.append([shown, len(hits), f"{mean:.0%}", f"{np.mean(hits):.0%}"])
     print(table(rows))
@@ -305,15 +308,15 @@ def _kept(results: Iterable[Any]) -> list[Any]:
     return kept
 
 
-def _inside(pairs: Iterable[tuple[ScoredPrediction, Exact]]) -> str:
+def _inside(pairs: Iterable[tuple[Prediction, Slowed | None]]) -> str:
     """Shares of onsets and levels inside of their ranges, where both throttle."""
     hits: list[list[bool]] = [[], []]
     for found, true in pairs:
-        if found.onset_s is None or found.mb_s is None or true.onset_s is None:
+        if found.onset_s is None or found.throttled_mb_s is None or true is None:
             continue
         if true.onset_s >= MIN_ONSET_S:
             hits[0].append(true.onset_s in found.onset_s)
-        hits[1].append(true.mb_s in found.mb_s)
+        hits[1].append(true.mb_s in found.throttled_mb_s)
     return ", ".join(f"{np.mean(hit):.0%}" if hit else "-" for hit in hits)
 
 
@@ -387,7 +390,7 @@ def ran(job: tuple[str, str, str]) -> list[Ran] | str:
             acts_s = next(iter(t_s[(rows["sim.permitted"] < 1 - 1e-6).to_numpy()] - t_s[0]), np.nan)
             own: Spec = {"before": before, "enclosure": place}
             case = WorkloadCase.of(load_drive(drive), asked, length_s, draws=1, **own)
-            slowed = slowed_in_run(case.asked, mb_s, acts_s) if acts_s < length_s else None
+            slowed = slowed_in_run(case.asked, mb_s, acts_s)
             hot = [one.onset_s for one in step.episodes if one.cause == "thermal"]
             found.append(
                 Ran(
@@ -418,20 +421,11 @@ def runs(options: argparse.Namespace, over: Callable[..., Iterable[Any]]) -> Non
         for name in names
     ]
     found: list[Ran] = [one for some in _kept(over(ran, jobs)) for one in some]
-    rows: list[list[Any]] = [
-        [
-            "load",
-            "steps",
-            "throttle",
-            "yes or no right",
-            "by the judge",
-            "onset off, median",
-            "90th",
-            "the drive itself: right",
-            "onset off, median",
-            "90th",
-        ]
-    ]
+    header = [
+        "load", "steps", "throttle", "yes or no right", "by the judge", "onset off, median", "90th",
+        "the drive itself: right", "onset off, median", "90th",
+    ]  # fmt: skip
+    rows: list[list[Any]] = [header]
     for name in ("all", *names):
         some = [one for one in found if name in ("all", one.load)]
         said = [one.said.throttles >= 0.5 for one in some]
@@ -510,7 +504,7 @@ def twin_elsewhere(
             free = WorkloadCase.of(load_drive(drive), step, 1200, before=prepare, enclosure=place)
             true = exact(drive_spec, there, prepare, step, free if more else case)
             found = predict(twin, step, 1200, cooling=cooling)
-            results[title] = (found.throttles, found.onset_s, true.onset_s or np.inf)
+            results[title] = (found.throttles, found.onset_s, true.onset_s if true else np.inf)
     except (HeatsoakError, ValueError) as error:
         return f"{what}: {error}"
     return what, results

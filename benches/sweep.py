@@ -19,7 +19,7 @@ from typing import Any
 import distributed
 from heatsoak.sweep import Grid, sweep, workers
 from heatsoak.sweep.plan import plan_of
-from heatsoak.sweep.store import POINTS, SweepTable
+from heatsoak.sweep.store import SweepTable
 from heatsoak.sweep.work import predict_each, prepare
 
 ROUNDS = 5
@@ -64,7 +64,7 @@ def of_a_point() -> None:
     with tempfile.TemporaryDirectory() as directory:
         plan = plan_of(Grid.model_validate(GRID), draws=40)
         named = {point.id: plan.named(point) for point in plan.points}
-        table = SweepTable(Path(directory), POINTS, named, dict.fromkeys(named, 0), (256, 256))
+        table = SweepTable(Path(directory), named, dict.fromkeys(named, 0), (256, 256))
         rows = [{**rows[place % len(rows)], "point": name} for place, name in enumerate(named)]
         by_name = {row["point"]: row for row in rows}
         taken = []
@@ -140,7 +140,6 @@ def points_s(grid: Grid, directory: Path, way: Mapping[str, Any]) -> float:
     sweep(
         grid,
         directory / "s",
-        sample=0,
         progress=lambda done, _: seen.append((time.perf_counter(), done)),
         **way,
     )

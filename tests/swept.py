@@ -20,7 +20,7 @@ GRID = {
 
 
 def _make(directory: Path) -> None:
-    found = sweep(Grid.model_validate(GRID), directory / "s", draws=2, sample=10, jobs=1)
+    found = sweep(Grid.model_validate(GRID), directory / "s", draws=2, jobs=1)
     (directory / "s" / SUMMARY).write_text(found.model_dump_json())
 
 

@@ -209,7 +209,7 @@ def test_a_twin_is_fitted_and_tells_what_would_be(system: System, tmp_path: Path
 @pytest.mark.slow
 def test_a_sweep_runs_in_processes_and_is_continued(system: System, tmp_path: Path) -> None:
     (tmp_path / "grid.toml").write_text(GRID, "utf-8")
-    words = ("sweep", "grid.toml", "-o", "s", "--jobs", "2", "--draws", "20", "--sample", "0")
+    words = ("sweep", "grid.toml", "-o", "s", "--jobs", "2", "--draws", "20")
     said = system.heatsoak(*words, cwd=tmp_path, alone=True)
     assert said == system.heatsoak(*words, cwd=tmp_path)
     system.heatsoak("report", "s", "-o", "s.html", cwd=tmp_path)

@@ -252,7 +252,7 @@ WRITERS = {
     **{f"export {kind}": f"export r -o m/x.{kind}" for kind in ("csv", "parquet")},
     "export openmetrics": "export r -o m/x.om --as openmetrics",
     "export logs": "export r -o m/x --as fio-plot",
-    "sweep": "sweep grid.toml --jobs 1 --draws 2 --sample 0 -o m/x",
+    "sweep": "sweep grid.toml --jobs 1 --draws 2 -o m/x",
     "history": "history . -o m/x.parquet",
     "fit": "fit r -o m/x.toml",
     "trace": "trace make light --scale 0.0005 -o m/x",

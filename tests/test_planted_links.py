@@ -169,7 +169,7 @@ def test_a_sweep_goes_on_past_a_planted_part(shared: Path, precious: Path, tmp_p
     (tmp_path / "grid.toml").write_text(
         'drives = "samsung-950-pro-512"\nworkloads = "read"\nfor = "30s"\nambient_c = [20, 30]\n'
     )
-    words = ("sweep", "grid.toml", "--sample", "0", "--draws", "2", "--jobs", "1", "-o", "shared/s")
+    words = ("sweep", "grid.toml", "--draws", "2", "--jobs", "1", "-o", "shared/s")
     (shared / "s").mkdir()
     planted(shared / "s" / "points", precious)
     assert "points" in complaint(heatsoak_here(*words, cwd=tmp_path), 2)

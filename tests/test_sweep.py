@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -17,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 from command import complaint, heatsoak_here
-from heatsoak.sweep import Grid, work, workers
-from heatsoak.sweep.plan import plan_of
+from heatsoak.sweep import work, workers
 from schema_check import complaints
 from waiting import until
 
@@ -54,14 +52,14 @@ def contents(directory: Path) -> dict[str, bytes]:
     return {str(path.relative_to(directory)): path.read_bytes() for path in files}
 
 
-def table(directory: Path, name: str = "points") -> pl.DataFrame:
-    """Return a table of a sweep, as anybody would read it."""
-    return pl.read_parquet(directory / name / "*.parquet")
+def table(directory: Path) -> pl.DataFrame:
+    """Return the points of a sweep, as anybody would read them."""
+    return pl.read_parquet(directory / "points" / "*.parquet")
 
 
 @pytest.mark.slow
 def test_a_point_is_what_predict_says_of_it(tmp_path: Path) -> None:
-    swept(GRID, "--draws", "40", "--sample", "0", cwd=tmp_path)
+    swept(GRID, "--draws", "40", cwd=tmp_path)
     rows = table(tmp_path / "s").to_dicts()
     assert len(rows) == 30
     for row in (rows[0], rows[13], rows[29]):
@@ -79,14 +77,14 @@ def test_a_point_is_what_predict_says_of_it(tmp_path: Path) -> None:
 
 
 def test_the_first_line_answers_and_the_document_is_as_its_schema(tmp_path: Path) -> None:
-    found = swept(GRID, "--sample", "0", cwd=tmp_path)
+    found = swept(GRID, cwd=tmp_path)
     schema = json.loads(heatsoak_here("schema", "sweep", cwd=tmp_path).stdout)
     assert complaints(found, schema) == []
     points = table(tmp_path / "s")
     assert found["throttling"] == len(points.filter(pl.col("throttles") >= 0.5))
     assert 0 < found["throttling"] < found["points"]
     assert json.loads((tmp_path / "s" / "sweep.json").read_text()) == found
-    text = heatsoak_here("sweep", "grid.toml", "-o", "s", "--sample", "0", cwd=tmp_path).stdout
+    text = heatsoak_here("sweep", "grid.toml", "-o", "s", cwd=tmp_path).stdout
     assert text.splitlines()[0] == found["answer"]
     assert found["answer"].startswith(f"{found['throttling']} of 30 points throttle; ")
     # the minimum cooling is enough in each place, and hotter air with the same heatsink is not
@@ -101,7 +99,7 @@ def test_the_first_line_answers_and_the_document_is_as_its_schema(tmp_path: Path
 
 
 def test_exit_code_1_says_that_too_few_points_keep_full_speed(tmp_path: Path) -> None:
-    few = ("--sample", "0", "--draws", "2")
+    few = ("--draws", "2")
     found = swept(GRID, *few, cwd=tmp_path)
     kept = 1 - found["throttling"] / found["points"]
     for below, code in ((kept - 0.01, 0), (kept + 0.01, 1)):
@@ -109,59 +107,9 @@ def test_exit_code_1_says_that_too_few_points_keep_full_speed(tmp_path: Path) ->
         assert heatsoak_here(*words, cwd=tmp_path).returncode == code
 
 
-@pytest.mark.long
-def test_the_exact_engine_is_run_on_a_sample_or_on_all(tmp_path: Path) -> None:
-    grid = GRID.replace("steps = 5", "steps = 3")
-    sampled = swept(grid, "--sample", "4", cwd=tmp_path)
-    assert sampled["checked"]["points"] == 4
-    few = table(tmp_path / "s", "exact")
-    # half of the sample is predicted to throttle
-    points = table(tmp_path / "s")
-    throttling = set(points.filter(pl.col("throttles") >= 0.5)["point"])
-    assert len(throttling & set(few["point"])) == 2
-    found = swept(grid, "--exact", cwd=tmp_path)
-    every = table(tmp_path / "s", "exact")
-    assert len(every) == 18
-    # the sample is part of all of it, and was not run anew; nor is anything thrown away for it
-    assert swept(grid, "--sample", "4", cwd=tmp_path) == found
-    assert table(tmp_path / "s", "exact").equals(every)
-    assert every.filter(pl.col("point").is_in(list(few["point"]))).equals(few)
-    checked = found["checked"]
-    assert checked["points"] == 18
-    assert checked["agree"] >= 17
-    assert 0 < checked["both"] < 18
-    # `docs/twin.md` says how well it predicts
-    assert checked["onset_pct"]["median"] < 5
-    assert checked["depth_points"]["median"] < 5
-    assert checked["throttled_mb_s_pct"]["median"] < 5
-
-
-def test_a_sample_is_half_of_what_throttles_as_far_as_there_is() -> None:
-    plan = plan_of(Grid.model_validate(tomllib.loads(GRID)))
-    names = [point.id for point in plan.points]
-    for hot, count, expected in (
-        (0, 8, 0),
-        (2, 8, 2),
-        (15, 8, 4),
-        (15, 9, 5),
-        (28, 8, 6),
-        (30, 8, 8),
-    ):
-        throttles = {name: place < hot for place, name in enumerate(names)}
-        drawn = [point.id for point in plan.sampled(count, 0, throttles)]
-        assert len(set(drawn)) == count
-        assert sum(throttles[name] for name in drawn) == expected
-        assert drawn == sorted(drawn, key=names.index)
-        assert drawn != [point.id for point in plan.sampled(count, 1, throttles)]
-        larger = {point.id for point in plan.sampled(count + 2, 0, throttles)}
-        assert set(drawn) <= larger or hot > 15
-    # a point that cannot be is not drawn
-    assert len(plan.sampled(8, 0, {names[3]: True})) == 1
-
-
 @pytest.mark.slow
 def test_processes_write_the_same_bytes_as_one_and_another_seed_others(tmp_path: Path) -> None:
-    few = ("--sample", "1", "--draws", "4")
+    few = ("--draws", "4")
     swept(GRID, *few, cwd=tmp_path, into="one")
     swept(GRID, *few, "--jobs", "2", cwd=tmp_path, into="two")
     swept(GRID, *few, "--seed", "1", cwd=tmp_path, into="other")
@@ -173,7 +121,7 @@ def test_processes_write_the_same_bytes_as_one_and_another_seed_others(tmp_path:
 @pytest.mark.long
 def test_a_dask_cluster_writes_the_same_bytes_on_workers_with_enough_memory(tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")
-    few = ("--sample", "1", "--draws", "4")
+    few = ("--draws", "4")
     swept(GRID, *few, cwd=tmp_path, into="here")
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=2, memory_limit="1GB", dashboard_address=":0"
@@ -212,7 +160,7 @@ def test_after_a_kill_only_what_is_missing_is_run(
 ) -> None:
     grid = GRID.replace("steps = 5", "steps = 20").replace("90s", "10m")
     (tmp_path / "grid.toml").write_text(grid)
-    words = ("sweep", "grid.toml", "-o", "s", "--sample", "0", "--jobs", "2")
+    words = ("sweep", "grid.toml", "-o", "s", "--jobs", "2")
     with subprocess.Popen(
         [sys.executable, "-m", "heatsoak", *words], cwd=tmp_path, stderr=subprocess.DEVNULL
     ) as process:
@@ -223,12 +171,12 @@ def test_after_a_kill_only_what_is_missing_is_run(
     kept = set(table(tmp_path / "s")["point"])
     assert 0 < len(kept) < 120
     predicted = counted(monkeypatch)
-    swept(grid, "--sample", "0", cwd=tmp_path)
+    swept(grid, cwd=tmp_path)
     every = table(tmp_path / "s")
     assert len(predicted) == len(set(predicted)) == 120 - len(kept)
     assert set(predicted) | kept == set(every["point"])
     assert {path: path.stat().st_mtime_ns for path in before} == before
-    swept(grid, "--sample", "0", cwd=tmp_path, into="whole")
+    swept(grid, cwd=tmp_path, into="whole")
     assert contents(tmp_path / "s") == contents(tmp_path / "whole")
 
 
@@ -237,7 +185,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_so(tmp_path: Path) -> None:
     # so many that no test is too late to stop it
     grid = GRID.replace("steps = 5", "steps = 2000")
     (tmp_path / "grid.toml").write_text(grid)
-    words = ("sweep", "grid.toml", "-o", "s", "--sample", "0", "--jobs", "2")
+    words = ("sweep", "grid.toml", "-o", "s", "--jobs", "2")
     with subprocess.Popen(
         [sys.executable, "-m", "heatsoak", *words],
         cwd=tmp_path,
@@ -270,7 +218,7 @@ def test_a_sweep_that_is_stopped_has_ended_its_processes_and_threads() -> None:
 def test_a_grid_that_grows_keeps_its_points(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few = ("--sample", "0", "--draws", "2")
+    few = ("--draws", "2")
     swept(GRID, *few, cwd=tmp_path)
     predicted = counted(monkeypatch)
     larger = GRID.replace(
@@ -295,7 +243,7 @@ def test_what_can_not_be_at_all_is_a_row_that_says_so(tmp_path: Path) -> None:
     for = "30s"
     ambient_c = [30, 140]
     """
-    found = swept(grid, "--exact", cwd=tmp_path)
+    found = swept(grid, cwd=tmp_path)
     cool, hot = table(tmp_path / "s").to_dicts()
     assert cool["impossible"] is None
     assert "laptop" in hot["impossible"]
@@ -308,27 +256,38 @@ def test_recorded_workloads_are_followed_and_rates_are_asked_for(tmp_path: Path)
     rows = "".join(f"{second},{3000 if second < 100 else 0}\n" for second in range(120))
     (tmp_path / "use.csv").write_text("time_s,read_mb_s\n" + rows)
     grid = 'drives = "samsung-950-pro-512"\nworkloads = ["use.csv"]\nambient_c = [20, 60]\n'
-    swept(grid, "--sample", "5", "--draws", "40", cwd=tmp_path)
+    swept(grid, "--draws", "40", cwd=tmp_path)
     cool, hot = table(tmp_path / "s").to_dicts()
     words = ("predict", "samsung-950-pro-512", "--workload", "use.csv", "--ambient", "60")
     said = json.loads(heatsoak_here(*words, "--format", "json", cwd=tmp_path).stdout)
     assert hot["onset_mid_s"] == said["onset_s"][1]
     assert hot["held_mid_s"] == said["held"]["held_s"][1]
     assert cool["throttles"] <= hot["throttles"]
-    # only heat and governor follow what is asked for over time
-    assert not (tmp_path / "s" / "exact").exists()
     held = grid + 'holds = "1GB/s"\n'
     (tmp_path / "grid.toml").write_text(held)
     done = heatsoak_here("sweep", "grid.toml", "-o", "h", cwd=tmp_path)
     assert "asks for rates of its own" in complaint(done, 2)
     rates = GRID + 'holds = ["1GB/s", "2500MB/s"]\n'
-    swept(rates, "--sample", "0", cwd=tmp_path, into="rates")
+    swept(rates, cwd=tmp_path, into="rates")
     by_rate = table(tmp_path / "rates").pivot(
         "holds_mb_s",
         index=["enclosure", "ambient_c", "heatsink", "heatsink_k_per_w"],
         values="holds",
     )
     assert (by_rate["1000.0"] >= by_rate["2500.0"]).all()
+
+
+def test_a_table_that_earlier_releases_left_is_no_matter(tmp_path: Path) -> None:
+    few = ("--draws", "2")
+    found = swept(GRID, *few, cwd=tmp_path)
+    (tmp_path / "s" / "exact").mkdir()
+    theirs = pl.DataFrame({"point": ["a"], "throttled": [True]})
+    theirs.write_parquet(tmp_path / "s" / "exact" / "part-00000-0.parquet")
+    before = contents(tmp_path / "s")
+    assert swept(GRID, *few, cwd=tmp_path) == found
+    assert contents(tmp_path / "s") == before
+    assert heatsoak_here("report", "s", "-o", "x.csv", cwd=tmp_path).returncode == 0
+    assert pl.read_csv(tmp_path / "x.csv", infer_schema_length=None)["point"].n_unique() == 30
 
 
 @pytest.mark.parametrize(
@@ -391,7 +350,7 @@ def test_what_is_wrong_in_the_words_is_said_in_one_line(
 @pytest.mark.slow
 def test_the_example_is_a_grid(tmp_path: Path) -> None:
     few = EXAMPLE.read_text().replace("steps = 7", "steps = 2").replace('"10m"', '"1m"')
-    found = swept(few, "--sample", "0", "--draws", "2", cwd=tmp_path)
+    found = swept(few, "--draws", "2", cwd=tmp_path)
     assert found["points"] == 2 * 2 * 2 * 2 * 4
     assert {one["drive"] for one in found["groups"]} == {"samsung-950-pro-512", "pcie4-tlc-1tb"}
 
@@ -402,18 +361,14 @@ def test_a_twin_is_swept_in_its_places_as_it_is_predicted(
 ) -> None:
     twin = twinned.path()
     grid = f'drives = "{twin}"\nworkloads = "write"\nfor = "90s"\nwarmer_k = [0, 10]\n'
-    found = swept(grid, "--draws", "40", cwd=tmp_path)
+    swept(grid, "--draws", "40", cwd=tmp_path)
     rows = table(tmp_path / "s").to_dicts()
     words = ("predict", str(twin), "--workload", "write", "--for", "90s", "--warmer", "10")
     said = json.loads(heatsoak_here(*words, "--format", "json", cwd=tmp_path).stdout)
     assert rows[1]["onset_mid_s"] == said["onset_s"][1]
-    # the exact engine would run its base at the base's speed
-    assert found["checked"] is None
     middle = swept(grid, "--draws", "1", cwd=tmp_path, into="middle")
     assert table(tmp_path / "middle")["throttles"].to_list() == [0, 1]
     assert middle["throttling"] == 1
-    done = heatsoak_here("sweep", "grid.toml", "-o", "x", "--exact", cwd=tmp_path)
-    assert "leave it out" in complaint(done, 2)
 
 
 @pytest.mark.parametrize(

@@ -180,7 +180,7 @@ KINDS = {
         ),
     ),
     "fio job": Kind(("job.fio", "jobs.fio"), _text, ("run {} --on sim:small.toml --dry-run",)),
-    "grid": Kind(("grid.toml",), _toml, ("sweep {} -o out --draws 1 --sample 0 -j 1",)),
+    "grid": Kind(("grid.toml",), _toml, ("sweep {} -o out --draws 1 -j 1",)),
     "trace's shape": Kind(
         ("shapes/*.toml",),
         _toml,
@@ -234,7 +234,7 @@ def ground(small_drive_text: str, tmp_path_factory: pytest.TempPathFactory) -> P
         for words in (
             "run heat.toml --on sim:pcie4-tlc-1tb@open-bench -o heated",
             "fit heated -o twin.toml",
-            "sweep grid.toml -o swept --draws 1 --sample 2 -j 1",
+            "sweep grid.toml -o swept --draws 1 -j 1",
             "history rack -o history.parquet",
         ):
             done = heatsoak_here(*words.split(), cwd=root)

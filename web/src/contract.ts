@@ -1125,12 +1125,10 @@ export interface CoolingMap {
  *     fixed: what all points have in common, in words.
  *     headings: of the table; the first `words` columns are text, the others numbers.
  *     rows: its cells; `shown` of them at once.
- *     checked: how far predictions are from the exact engine, in a sentence.
  *     duration_s: how long the load lasts, if that is the same at all points.
  *     level: how much of what is likely lies between the columns ``low`` and ``high``.
- *     columns: by the names of the sweep's tables, those of the exact engine after ``exact_``. A
- *         point whose `throttles` is not known is impossible: the drive would run away without
- *         any load.
+ *     columns: by the names of the sweep's table. A point whose `throttles` is not known is
+ *         impossible: the drive would run away without any load.
  */
 export interface SweepSection {
   axes: SweepAxis[];
@@ -1139,7 +1137,6 @@ export interface SweepSection {
   words: number;
   rows: string[][];
   shown: number;
-  checked: string | null;
   duration_s: number | null;
   level: number;
   columns: {
@@ -1150,7 +1147,7 @@ export interface SweepSection {
  * A parameter that a sweep varies.
  *
  * Attributes:
- *     id: its column in the sweep's tables.
+ *     id: its column in the sweep's table.
  *     label: what it is, in words.
  *     prefix: what goes before a value in a sentence; empty where it speaks for itself.
  *     values: as text.

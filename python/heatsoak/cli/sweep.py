@@ -8,7 +8,7 @@ import typer
 from heatsoak.cli import common
 from heatsoak.errors import UsageError
 from heatsoak.output import Console, Text, table_of
-from heatsoak.sweep import DRAWS, SAMPLE, SUMMARY, Sweep, load_grid, summary, sweep
+from heatsoak.sweep import DRAWS, SUMMARY, Sweep, load_grid, summary, sweep
 from heatsoak.units import parse_share
 
 
@@ -23,7 +23,7 @@ def sweep_command(
     output: Annotated[
         Path | None,
         common.output_option(
-            "DIR", "Where the tables are, or go; default: sweeps/ and the grid's name."
+            "DIR", "Where the table is, or goes; default: sweeps/ and the grid's name."
         ),
     ] = None,
     draws: Annotated[
@@ -32,12 +32,6 @@ def sweep_command(
             min=1, metavar="N", help="Likely drives at each point: 40 as predict, 1 is the middle."
         ),
     ] = DRAWS,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="Run the exact engine on all points too.")
-    ] = False,
-    sample: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Run it on so many, by chance; half throttle.")
-    ] = SAMPLE,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -48,7 +42,7 @@ def sweep_command(
         str | None,
         typer.Option(metavar="ADDRESS", help="Work on the Dask cluster of this scheduler."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of drives and sample.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of likely drives.")] = 0,
     fail_below: Annotated[
         float | None,
         typer.Option(
@@ -68,7 +62,6 @@ def sweep_command(
             directory,
             seed=seed,
             draws=draws,
-            sample=None if exact else sample,
             jobs=jobs,
             scheduler=scheduler,
             progress=progress,
@@ -90,8 +83,4 @@ def print_sweep(found: Sweep, directory: Path, console: Console) -> None:
     console.print(table)
     if len(rows) > summary.MOST_GROUPS:
         console.print(f"and {len(rows) - summary.MOST_GROUPS} more, which throttle at fewer points")
-    if found.checked is not None:
-        console.print()
-        console.print(Text(summary.checked_words(found.checked)), soft_wrap=True)
-    tables = f"tables: {directory}/points, {directory}/exact"
-    console.print(Text(tables, style="dim"), soft_wrap=True)
+    console.print(Text(f"table: {directory}/points", style="dim"), soft_wrap=True)

@@ -205,7 +205,7 @@ def write_sweep(
 
             write_page(sweep_page(found, title), file)
         else:
-            write_spreadsheet(found.table, file)
+            write_spreadsheet(found.points, file)
         size = writing.size_of(file)
     return Reported(str(path), kind, size, 0, headline=found.summary.answer)
 

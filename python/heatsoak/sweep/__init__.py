@@ -20,26 +20,24 @@ from concurrent.futures import (
     ProcessPoolExecutor,
     wait,
 )
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
-import polars as pl
 from typing_extensions import override
 
 import heatsoak
 from heatsoak import errors, system, tools
 from heatsoak.output import Progress, announce
 from heatsoak.sweep import store, work
-from heatsoak.sweep.plan import DRAWS, Grid, GridPoint, SweepPlan, load_grid, plan_of
-from heatsoak.sweep.summary import SUMMARY, THROTTLES, FinishedSweep, Sweep, summary_of
+from heatsoak.sweep.plan import DRAWS, Grid, SweepPlan, load_grid, plan_of
+from heatsoak.sweep.summary import SUMMARY, FinishedSweep, Sweep, summary_of
 from heatsoak.words import size_text
 
 __all__ = [
     "DRAWS",
-    "SAMPLE",
     "SUMMARY",
     "FinishedSweep",
     "Grid",
@@ -207,25 +205,16 @@ _WORTH = 20
 _WAITING = 2
 #: Tasks that each process is to have at least, so that all end at about the same time.
 _SHARES = 4
-#: Points that the exact engine is run on, unless all are asked for.
-SAMPLE = 20
-
-TableKind = Literal["points", "exact"]
-Kind = Literal["prepare"] | TableKind
-#: Which points the exact engine is run on depends on what was predicted.
-_ORDER: tuple[TableKind, ...] = ("points", "exact")
-#: Points in a part: a predicted one takes 7 ms and a file 14; an exact one takes seconds.
-_SIZES: dict[TableKind, tuple[int, int]] = {"points": (16, 128), "exact": (1, 16)}
-#: Until it was measured: seconds of a pass, of a point, of a run of the exact engine.
-_FIRST_GUESS_S: dict[Kind, float] = {"prepare": 2.0, "points": 0.02, "exact": 2.0}
+#: Until it was measured: seconds of a pass, and of a point.
+_PASS_S, _POINT_S = 2.0, 0.02
 
 
 @dataclass
 class _Pace:
-    """How long things of a kind take, and how many are left."""
+    """How long passes or points take, and how many are left."""
 
     guess_s: float
-    left: int = 0
+    left: int
     done: int = 0
     seconds: float = 0.0
 
@@ -241,9 +230,8 @@ class _Pace:
 
 @dataclass(frozen=True)
 class _Task:
-    """What was given away: parts of one group, with what each of them lacks."""
+    """What was given away: parts of one group with what each of them lacks, or its pass."""
 
-    kind: Kind
     group: int
     parts: Sequence[tuple[store.StoredPart, list[str]]] = ()
 
@@ -258,57 +246,36 @@ def sweep(
     *,
     seed: int = 0,
     draws: int = DRAWS,
-    sample: int | None = SAMPLE,
     jobs: int | None = None,
     scheduler: str | None = None,
     progress: Progress | None = None,
 ) -> Sweep:
     """Predict every point of a grid, into a directory, and return what they come to.
 
-    What the directory holds of it already is not run again. On `sample` of the points, None for all
-    of them, the exact engine is run too. `jobs` processes of this machine work, by default as many
-    as it has processors, or those of the Dask cluster whose `scheduler` has this address.
+    What the directory holds of it already is not run again. `jobs` processes of this machine work,
+    by default as many as it has processors, or those of the Dask cluster whose `scheduler` has this
+    address.
 
     Raises UsageError for what is unknown or cannot be simulated, and for a directory of something
     else; ToolError where it cannot be written or a process dies; and RunInterrupted on Ctrl-C,
     which keeps what is done.
     """
     plan = plan_of(grid, seed=seed, draws=draws)
-    if sample is None and not any(group.is_exact for group in plan.groups):
-        raise errors.UsageError(
-            "--exact: the exact engine runs drives of the catalog, not twins, and loads, not "
-            "traces: the grid has none, so leave it out"
-        )
     store.require_place(directory)
-    before = set(store.read_parts(directory / "exact", store.EXACT)["point"])
-    sweeping = _Sweeping(plan, progress)
-    frames: dict[TableKind, pl.DataFrame] = {}
     try:
-        with ExitStack() as until_done:
-            at = None
-            for kind in _ORDER:
-                wanted = (
-                    plan.points
-                    if kind == "points"
-                    else _wanted_exact(plan, sample, seed, frames["points"], before)
-                )
-                table = store.SweepTable(
-                    directory / kind,
-                    store.TABLES[kind],
-                    {point.id: plan.named(point) for point in wanted},
-                    {point.id: point.group for point in wanted},
-                    _SIZES[kind],
-                )
-                sweeping.add(kind, table)
-                if sweeping.left:
-                    at = at or until_done.enter_context(
-                        workers(jobs or plan.jobs, scheduler, plan.task_bytes)
-                    )
-                    sweeping.run(at)
-                frames[kind] = table.finish()
+        table = store.SweepTable(
+            directory / store.TABLE,
+            {point.id: plan.named(point) for point in plan.points},
+            {point.id: point.group for point in plan.points},
+        )
+        sweeping = _Sweeping(plan, table, progress)
+        if sweeping.left:
+            with workers(jobs or plan.jobs, scheduler, plan.task_bytes) as at:
+                sweeping.run(at)
+        return summary_of(table.finish())
     except (KeyboardInterrupt, BrokenExecutor) as error:
         # counted on disk: the signal may have come between writing a part and counting it
-        kept = len(store.read_parts(directory / "points", store.POINTS))
+        kept = len(store.read_parts(directory / store.TABLE))
         resume = f"points are in {directory}, and the same command goes on from there"
         if isinstance(error, KeyboardInterrupt):
             raise errors.RunInterrupted(
@@ -318,66 +285,35 @@ def sweep(
             f"a process of the sweep died, perhaps for want of memory: {kept:,} {resume} "
             "(--jobs 1 takes least)"
         ) from error
-    return summary_of(frames["points"], frames["exact"])
-
-
-def _wanted_exact(
-    plan: SweepPlan, sample: int | None, seed: int, points: pl.DataFrame, before: set[str]
-) -> list[GridPoint]:
-    """What the exact engine is run on: a sample, or all, and what it was run on before."""
-    if sample is None:
-        return plan.exact
-    can_be = points.filter(pl.col("throttles").is_not_null())
-    throttles = dict(zip(can_be["point"], can_be["throttles"] >= THROTTLES, strict=True))
-    drawn = {one.id for one in plan.sampled(sample, seed, throttles)}
-    return [one for one in plan.points if one.id in drawn | before]
 
 
 @dataclass
 class _Sweeping:
-    """The work of a sweep, table by table, group by group: first its pass, then its points."""
+    """The work of a sweep, group by group: first its pass, then its points."""
 
     plan: SweepPlan
+    table: store.SweepTable
     progress: Progress | None
-    tables: dict[TableKind, store.SweepTable] = field(default_factory=dict)
-    _groups: deque[int] = field(default_factory=deque)
     #: Work of groups that had their pass, which is not given away yet.
     _ready: deque[_Task] = field(default_factory=deque)
-    #: Kept for the exact engine where that can run it: its points are known when all are predicted.
     _cases: dict[int, bytes] = field(default_factory=dict)
     _lacking: dict[int, list[_Task]] = field(default_factory=dict)
-    _of_group: dict[int, int] = field(default_factory=dict)
-    _pace: dict[Kind, _Pace] = field(
-        default_factory=lambda: {kind: _Pace(guess) for kind, guess in _FIRST_GUESS_S.items()}
-    )
 
     def __post_init__(self) -> None:
         self._changes = {point.id: point.change for point in self.plan.points}
-
-    def add(self, kind: TableKind, table: store.SweepTable) -> None:
-        """Take a table whose missing points are to be run."""
-        self.tables[kind] = table
-        for part, lacking in table.missing():
-            task = _Task(kind, part.group, [(part, lacking)])
-            self._pace[kind].left += len(lacking)
+        for part, lacking in self.table.missing():
+            task = _Task(part.group, [(part, lacking)])
             self._lacking.setdefault(part.group, []).append(task)
         self._of_group = {group: len(tasks) for group, tasks in self._lacking.items()}
-        for group in sorted(self._lacking):
-            if kind == "exact" and group in self._cases:
-                self._ready.extend(self._lacking.pop(group))
-            else:
-                self._groups.append(group)
-        self._pace["prepare"].left = len(self._groups)
+        self._groups = deque(sorted(self._lacking))
+        points = sum(task.points for tasks in self._lacking.values() for task in tasks)
+        self._passes = _Pace(_PASS_S, len(self._groups))
+        self._points = _Pace(_POINT_S, points)
 
     @property
     def left(self) -> int:
         """How many points are not there."""
-        return self._pace["points"].left + self._pace["exact"].left
-
-    @property
-    def kept(self) -> int:
-        """How many predicted points are there."""
-        return len(self.plan.points) - self._pace["points"].left
+        return self._points.left
 
     def run(self, at: Workers) -> None:
         """Run all that is left."""
@@ -394,56 +330,49 @@ class _Sweeping:
     def _next(self, at: Workers) -> _Task | None:
         if self._ready:
             return self._bundled(at)
-        return _Task("prepare", self._groups.popleft()) if self._groups else None
+        return _Task(self._groups.popleft()) if self._groups else None
 
     def _bundled(self, at: Workers) -> _Task:
         """The next part, with as many more of its group as make it worth a task."""
         first = self._ready.popleft()
         parts = list(first.parts)
-        pace = self._pace[first.kind]
+        pace = self._points
         fair = ceil(pace.left / (at.count * _SHARES))
         # one head gives tasks to all, and each waits until it has served the others
         times = max(_WORTH, at.count)
         worth = times * at.overhead_s / pace.each_s if pace.done else 0
         wanted, points = min(worth, fair), first.points
-        while (
-            points < wanted
-            and self._ready
-            and (self._ready[0].kind, self._ready[0].group) == (first.kind, first.group)
-        ):
+        while points < wanted and self._ready and self._ready[0].group == first.group:
             more = self._ready.popleft()
             parts += more.parts
             points += more.points
-        return _Task(first.kind, first.group, parts)
+        return _Task(first.group, parts)
 
     def _submit(self, at: Workers, task: _Task) -> Future[work.Timed[Any]]:
-        group = self.plan.groups[task.group]
-        if task.kind == "prepare":
-            return at.executor.submit(work.prepare, group)
+        if not task.parts:
+            return at.executor.submit(work.prepare, self.plan.groups[task.group])
         asked: list[work.Asked] = [
             (name, self._changes[name]) for _, lacking in task.parts for name in lacking
         ]
-        case = self._cases[task.group]
-        if task.kind == "exact":
-            return at.executor.submit(work.simulate, group, case, asked)
-        return at.executor.submit(work.predict_each, case, asked)
+        return at.executor.submit(work.predict_each, self._cases[task.group], asked)
 
     def _take(self, task: _Task, timed: work.Timed[Any]) -> None:
-        if task.kind == "prepare":
+        if not task.parts:
             self._cases[task.group] = timed.found
             self._ready.extend(self._lacking.pop(task.group))
+            self._passes.add(1, timed.seconds)
         else:
             rows = {row["point"]: row for row in timed.found}
             for part, lacking in task.parts:
-                self.tables[task.kind].add(part, [rows[name] for name in lacking])
+                self.table.add(part, [rows[name] for name in lacking])
             self._of_group[task.group] -= len(task.parts)
-            if not self._of_group[task.group] and not self.plan.groups[task.group].is_exact:
+            if not self._of_group[task.group]:
                 del self._cases[task.group]
-        self._pace[task.kind].add(task.points or 1, timed.seconds)
+            self._points.add(task.points, timed.seconds)
         if self.progress is not None:
-            done_s = sum(pace.seconds for pace in self._pace.values())
-            left_s = sum(pace.left * pace.each_s for pace in self._pace.values())
-            text = f"{self.kept:,} of {len(self.plan.points):,} points"
-            if "exact" in self.tables:
-                text = f"exact engine, {self._pace['exact'].left:,} points left"
+            paces = (self._passes, self._points)
+            done_s = sum(pace.seconds for pace in paces)
+            left_s = sum(pace.left * pace.each_s for pace in paces)
+            every = len(self.plan.points)
+            text = f"{every - self.left:,} of {every:,} points"
             self.progress(done_s / (done_s + left_s) if left_s else 1.0, text)

@@ -5,7 +5,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import ceil
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -196,15 +195,6 @@ class Group:
     draws: int
 
     @property
-    def is_exact(self) -> bool:
-        """Whether the exact engine does the same, down to each I/O.
-
-        It would run a twin at its base's speed, not at what was seen, and does not follow what a
-        trace asks for over time.
-        """
-        return isinstance(self.subject, catalog.Drive) and isinstance(self.load, WorkloadStep)
-
-    @property
     def memory_bytes(self) -> float:
         """How much its pass takes at most, which keeps a map of the drive's pages."""
         drive = (
@@ -276,25 +266,6 @@ class SweepPlan:
         """How many processes this machine has processors and free memory for, at least one."""
         fitting = int(psutil.virtual_memory().available // self.task_bytes)
         return max(1, min(system.processors(), fitting))
-
-    @property
-    def exact(self) -> list[GridPoint]:
-        """The points that the exact engine can run."""
-        return [one for one in self.points if self.groups[one.group].is_exact]
-
-    def sampled(self, count: int, seed: int, throttles: Mapping[str, bool]) -> list[GridPoint]:
-        """Return as many of `exact`, drawn by chance: half of those that throttle, if there are.
-
-        `throttles` says which do, by their ids; points that it does not have are left out. Those
-        that hold tell nothing of how far onset and depth are off.
-        """
-        known = [one.id for one in self.exact if one.id in throttles]
-        drawn = sorted(known, key=lambda name: _hash(seed, name))
-        hot = [name for name in drawn if throttles[name]]
-        cool = [name for name in drawn if not throttles[name]]
-        hot = hot[: max(ceil(count / 2), count - len(cool))]
-        chosen = {*hot, *cool[: max(0, count - len(hot))]}
-        return [one for one in self.points if one.id in chosen]
 
 
 def plan_of(grid: Grid, *, seed: int = 0, draws: int = DRAWS) -> SweepPlan:

@@ -1,4 +1,4 @@
-"""A sweep's results on disk: tables of points in part files, each written at once or not at all.
+"""A sweep's results on disk: a table of points in part files, each written at once or not at all.
 
 A part's file is named for the points in it. So a directory says which parts are done, whatever made
 them, and parts of a smaller grid stay readable while those of a larger one replace them.
@@ -16,14 +16,12 @@ from heatsoak import system, writing
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.sweep.work import ENDS, RANGES
 
-_AXES: dict[str, type[pl.DataType]] = {
+#: The table's columns, the axes of a point first.
+POINTS: dict[str, type[pl.DataType]] = {
     **dict.fromkeys(("point", "drive", "enclosure", "workload"), pl.String),
     **dict.fromkeys(("for_s", "ambient_c", "warmer_k", "airflow_m_s"), pl.Float64),
     "heatsink": pl.String,
     **dict.fromkeys(("heatsink_k_per_w", "holds_mb_s"), pl.Float64),
-}
-POINTS: dict[str, type[pl.DataType]] = {
-    **_AXES,
     "throttles": pl.Float64,
     **{f"{name}_{end}_{unit}": pl.Float64 for name, unit in RANGES for end in ENDS},
     **dict.fromkeys(("full_mb_s", "holds"), pl.Float64),
@@ -31,16 +29,12 @@ POINTS: dict[str, type[pl.DataType]] = {
     **dict.fromkeys(("cliff_onset_s", "held_mid_s", "late_mid_pct"), pl.Float64),
     "impossible": pl.String,
 }
-EXACT: dict[str, type[pl.DataType]] = {
-    **_AXES,
-    "throttled": pl.Boolean,
-    **dict.fromkeys(("onset_s", "depth_pct", "throttled_mb_s"), pl.Float64),
-    "impossible": pl.String,
-}
-#: The tables of a sweep, by their directories.
-TABLES = {"points": POINTS, "exact": EXACT}
+#: The directory of the points, in that of their sweep.
+TABLE = "points"
 #: Parts of a table: enough that hosts share them, and that little is lost with one.
 _PARTS = 64
+#: The least and most points in a part: one takes 7 ms, and a file 14.
+_SIZES = (16, 128)
 
 
 @dataclass(frozen=True)
@@ -58,15 +52,14 @@ class StoredPart:
 
 
 class SweepTable:
-    """One table of a sweep: what it is to hold, and what it holds already."""
+    """The points of a sweep: which it is to have, and which it has already."""
 
     def __init__(
         self,
         directory: Path,
-        schema: Mapping[str, type[pl.DataType]],
         axes: Mapping[str, Mapping[str, Any]],
         groups: Mapping[str, int],
-        sizes: tuple[int, int],
+        sizes: tuple[int, int] = _SIZES,
     ) -> None:
         """Take what it is to hold: each point's axes and group by its hash, in their order.
 
@@ -74,7 +67,6 @@ class SweepTable:
         points that it is not to hold, and ToolError for a file that cannot be read.
         """
         self.directory = directory
-        self._schema = dict(schema)
         self._axes = axes
         self.parts = list(_parts(directory, groups, sizes))
         self._kept = self._read()
@@ -118,7 +110,7 @@ class SweepTable:
         return self._in_order(self._kept)
 
     def _read(self) -> pl.DataFrame:
-        kept = read_parts(self.directory, self._schema)
+        kept = read_parts(self.directory)
         others = kept.filter(~pl.col("point").is_in(list(self._axes)))
         if len(others):
             raise UsageError(
@@ -130,7 +122,7 @@ class SweepTable:
     def _frame(self, rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
         whole = [{**self._axes[row["point"]], **row} for row in rows]
         return pl.DataFrame(
-            [{name: row.get(name) for name in self._schema} for row in whole], schema=self._schema
+            [{name: row.get(name) for name in POINTS} for row in whole], schema=POINTS
         )
 
     def _in_order(self, frame: pl.DataFrame) -> pl.DataFrame:
@@ -138,12 +130,12 @@ class SweepTable:
         return frame[places.arg_sort()].rechunk()
 
 
-def read_parts(directory: Path, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
+def read_parts(directory: Path) -> pl.DataFrame:
     """Return the rows of a table's parts, each point once.
 
     Raises ToolError for a file that cannot be read, UsageError for one with other columns.
     """
-    frames = [pl.DataFrame(schema=schema)]
+    frames = [pl.DataFrame(schema=POINTS)]
     for path in _part_files(directory):
         try:
             frames.append(pl.read_parquet(path, glob=False))
@@ -152,7 +144,7 @@ def read_parts(directory: Path, schema: Mapping[str, type[pl.DataType]]) -> pl.D
                 f"{path}: cannot be read: {str(error).splitlines()[0]}: remove it, and its "
                 "points are run again"
             ) from error
-        if frames[-1].schema != pl.Schema(schema):
+        if frames[-1].schema != pl.Schema(POINTS):
             raise UsageError(f"{path}: is of another release: name another directory with -o")
     return pl.concat(frames).unique("point", keep="first", maintain_order=True)
 
@@ -166,14 +158,13 @@ def require_place(directory: Path) -> None:
 
     What a sweep that was killed was writing is removed.
     """
-    if not any((directory / name).is_dir() for name in TABLES):
+    if not (directory / TABLE).is_dir():
         writing.require_new(directory)
         return
     writing.require_creatable(directory)
     writing.require_writable(directory)
-    for path in filter(Path.is_dir, (directory / name for name in TABLES)):
-        with writing.Directory(path) as place:
-            place.sweep()
+    with writing.Directory(directory / TABLE) as place:
+        place.sweep()
 
 
 def _parts(

@@ -75,32 +75,6 @@ class MinimumCooling(BaseModel):
     max_reported_temp_c: float
 
 
-class Off(BaseModel):
-    """How far predictions are off, without sign."""
-
-    median: float
-    p90: float
-
-
-class Checked(BaseModel):
-    """Predictions beside the exact engine.
-
-    Attributes:
-        points: how many it was run on.
-        agree: at how many of them both say that the drive throttles, or that it does not.
-        both: at how many both throttle: those that the following are of, None without any.
-        onset_pct: how far the onset is off, of the exact one; `depth_points` the depth, in
-            percentage points; `throttled_mb_s_pct` the rate in the worst minute.
-    """
-
-    points: int
-    agree: int
-    both: int
-    onset_pct: Off | None
-    depth_points: Off | None
-    throttled_mb_s_pct: Off | None
-
-
 class Sweep(BaseModel):
     """What a sweep comes to.
 
@@ -111,12 +85,11 @@ class Sweep(BaseModel):
         minimum_cooling: the weakest in the grid at which nothing throttles: the one that lets
             drives get hottest. None if something throttles at any of them.
         worst: where heat takes most; None where it takes nothing.
-        checked: None where the exact engine was run on no point that is possible.
     """
 
     model_config = ConfigDict(frozen=True)
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     answer: str
     points: int
     throttling: int
@@ -124,11 +97,10 @@ class Sweep(BaseModel):
     minimum_cooling: MinimumCooling | None
     worst: Point | None
     groups: list[SweptGroup]
-    checked: Checked | None
 
 
-def summary_of(points: pl.DataFrame, exact: pl.DataFrame) -> Sweep:
-    """Return what the tables of a sweep come to."""
+def summary_of(points: pl.DataFrame) -> Sweep:
+    """Return what the points of a sweep come to."""
     throttling = int((points["throttles"] >= THROTTLES).sum())
     impossible = points["impossible"].count()
     minimum, worst = _minimum_cooling(points), _worst(points)
@@ -141,7 +113,6 @@ def summary_of(points: pl.DataFrame, exact: pl.DataFrame) -> Sweep:
         minimum_cooling=minimum,
         worst=worst,
         groups=list(_groups(points)),
-        checked=_checked(points, exact),
     )
 
 
@@ -186,45 +157,6 @@ def _worst(points: pl.DataFrame) -> Point | None:
         "max_reported_temp_c": row["max_reported_temp_mid_c"],
     }
     return Point.model_validate({**row, **middle})
-
-
-def _checked(points: pl.DataFrame, exact: pl.DataFrame) -> Checked | None:
-    if not len(exact):
-        return None
-    beside = exact.filter(pl.col("throttled").is_not_null()).join(
-        points.filter(pl.col("throttles").is_not_null()),
-        on="point",
-        how="inner",
-        suffix="_predicted",
-        maintain_order="left",
-    )
-    if not len(beside):  # impossible, all of them
-        return None
-    predicted = pl.col("throttles") >= THROTTLES
-    both = beside.filter(predicted & pl.col("throttled"))
-    relative = {"onset_pct": ("onset_mid_s", "onset_s")}
-    relative["throttled_mb_s_pct"] = ("throttled_mid_mb_s", "throttled_mb_s")
-    return Checked(
-        points=len(beside),
-        agree=len(beside.filter(predicted == pl.col("throttled"))),
-        both=len(both),
-        depth_points=_off(both["depth_mid_pct"] - both["depth_pct"]),
-        **{
-            name: _off(100 * (both[mine] / both[true] - 1).replace([float("inf")], [None]))
-            for name, (mine, true) in relative.items()
-        },
-    )
-
-
-def _off(differences: pl.Series) -> Off | None:
-    # a rate of 0, of a drive that shut itself down, has no share
-    known = differences.fill_nan(None).drop_nulls().abs()
-    if not len(known):
-        return None
-    median, p90 = (known.quantile(at, "linear") for at in (0.5, 0.9))
-    assert median is not None
-    assert p90 is not None
-    return Off(median=round(median, 2), p90=round(p90, 2))
 
 
 def _answer(
@@ -301,30 +233,6 @@ def group_table(found: Sweep) -> tuple[list[str], list[list[str]]]:
     ]
 
 
-def checked_words(found: Checked) -> str:
-    """Return how far predictions are from the exact engine, in a sentence."""
-    said = (
-        f"The exact engine agrees at {found.agree} of {found.points} points that it was run on "
-        "whether the drive throttles"
-    )
-    if found.onset_pct is None or found.depth_points is None:
-        return f"{said}."
-    return (
-        f"{said}; where both do ({found.both}), predictions are off by, in the median and at the "
-        f"90th percentile: onset {_both(found.onset_pct)} %, depth {_both(found.depth_points)} "
-        "points"
-        + (
-            f", MB/s {_both(found.throttled_mb_s_pct)} %."
-            if found.throttled_mb_s_pct is not None
-            else "."
-        )
-    )
-
-
-def _both(found: Off) -> str:
-    return f"{number_text(found.median, 2)} and {number_text(found.p90, 2)}"
-
-
 #: The summary, which is written when everything else is there.
 SUMMARY = "sweep.json"
 
@@ -335,24 +243,15 @@ class FinishedSweep:
 
     Attributes:
         points: a row for each point, and the columns of `store.POINTS`.
-        exact: likewise of those that the exact engine was run on.
     """
 
     directory: Path
     points: pl.DataFrame
-    exact: pl.DataFrame
 
     @cached_property
     def summary(self) -> Sweep:
         """What it comes to."""
-        return summary_of(self.points, self.exact)
-
-    @cached_property
-    def table(self) -> pl.DataFrame:
-        """The points, with what the exact engine found, after ``exact_``, where it was run."""
-        found = (name for name in store.EXACT if name not in store.POINTS or name == "impossible")
-        exact = self.exact.select("point", pl.col(list(found)).name.prefix("exact_"))
-        return self.points.join(exact, on="point", how="left", maintain_order="left")
+        return summary_of(self.points)
 
     @classmethod
     def load(cls, directory: Path) -> "FinishedSweep":
@@ -362,7 +261,7 @@ class FinishedSweep:
                 f"{directory}: the sweep is not finished: give the command that made it again, "
                 "and it goes on from there"
             )
-        points = store.read_parts(directory / "points", store.POINTS)
+        points = store.read_parts(directory / store.TABLE)
         if not len(points):
-            raise UsageError(f"{directory}: holds no points: their tables are gone")
-        return cls(directory, points, store.read_parts(directory / "exact", store.EXACT))
+            raise UsageError(f"{directory}: holds no points: their table is gone")
+        return cls(directory, points)

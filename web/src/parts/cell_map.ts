@@ -18,8 +18,6 @@ export interface Cell {
   /** Whether it is open if it throttles, or it cannot be at all. */
   isHatched: boolean;
   isPossible: boolean;
-  /** What an exact run made of it, if there was one. */
-  exact?: "agrees" | "differs" | null;
 }
 
 export interface CellMap {
@@ -179,7 +177,7 @@ function cells(
     to.set(color, (to.get(color) ?? "") + path);
   };
   const texts: SVGElement[] = [];
-  let [edges, circles, crosses] = ["", "", ""];
+  let edges = "";
   for (const [row, across] of all.entries()) {
     for (const [column, found] of across.entries()) {
       const right = across[column + 1];
@@ -203,24 +201,17 @@ function cells(
         edges += `M${round(x)} ${round(Math.max(y, box([column, row + 1]).y))}h${round(w)}`;
       }
       const size = w < 26 ? 10 : 11.5;
-      const hasText = found.text.length * size * LETTER <= w - 2 && h >= size + 2;
-      if (hasText && found.text) {
+      const isFitting = found.text.length * size * LETTER <= w - 2 && h >= size + 2;
+      if (found.text && isFitting) {
         const style = { "text-anchor": "middle", fill: ink, "font-size": size };
         texts.push(svg("text", { x: x + w / 2, y: y + h / 2 + 4, ...style }, found.text));
       }
-      const corner: [number, number] =
-        hasText && found.text ? [x + w - 5, y + 5] : [x + w / 2, y + h / 2];
-      if (found.exact === "agrees") circles += dot(...corner);
-      if (found.exact === "differs") crosses += cross(...corner);
     }
   }
   for (const [fill, d] of fills) into.append(svg("path", { d, fill }));
   for (const [stroke, d] of strokes) into.append(svg("path", { d, stroke, opacity: 0.45 }));
   const line = { stroke: shades.ink, "stroke-width": 2, fill: "none" };
   into.append(svg("path", { d: edges, ...line, class: "edge" }), ...texts);
-  const marks = { stroke: shades.paper, "stroke-width": 1, fill: shades.ink };
-  if (circles) into.append(svg("path", { d: circles, ...marks, class: "agrees" }));
-  if (crosses) into.append(svg("path", { d: crosses, ...line, class: "differs" }));
 }
 
 /** Says in the map itself where nothing throttles, if there is room. */
@@ -281,14 +272,6 @@ function hatch(left: number, top: number, width: number, height: number): string
     path += `M${round(left + ax)} ${round(top + ay)}L${round(left + bx)} ${round(top + by)}`;
   }
   return path;
-}
-
-function dot(x: number, y: number): string {
-  return `M${round(x - 3)} ${round(y)}a3 3 0 1 0 6 0a3 3 0 1 0 -6 0z`;
-}
-
-function cross(x: number, y: number): string {
-  return `M${round(x - 4)} ${round(y - 4)}l8 8m0 -8l-8 8`;
 }
 
 function round(of: number): number {

@@ -5,7 +5,6 @@ import type { App } from "../app";
 import { imageOf, Sheet } from "../chart/canvas";
 import { saveButtons } from "../chart/save";
 import type { Drawn } from "../chart/stage";
-import { capital } from "../data/format";
 import { button, h, unbroken } from "../dom";
 import { colors, type Shade } from "../style/colors";
 import { shade } from "../style/theme";
@@ -23,9 +22,6 @@ export interface Quantity {
   cell: (place: Place) => Cell;
 }
 
-export type Checked = NonNullable<Cell["exact"]>;
-const CHIPS: Record<Checked, string> = { agrees: "dot", differs: "cross" };
-
 export interface MapsInfo {
   title: string;
   /** What all cells have in common. */
@@ -38,8 +34,6 @@ export interface MapsInfo {
   words: (place: Place) => string;
   /** What cells are that cannot be, if there are any. */
   impossible: string | null;
-  /** What the exact engine made of some cells. */
-  checked: readonly Checked[];
   /** The place that was recorded, which the cursor can go back to. */
   own: { at: Place; throttled: boolean; words: string } | null;
   start: Place;
@@ -165,7 +159,7 @@ export class MapFigure implements Drawn {
   }
 
   private legend({ ends, calm }: Quantity, of: Shade): Node[] {
-    const { own, impossible, checked } = this.info;
+    const { own, impossible } = this.info;
     const { heat, calm: back, grid } = colors(of);
     const chip = (kind: string, words: string, style: string | null = null) =>
       h("span", { class: "unbroken" }, h("span", { class: `chip ${kind}`, style }), words);
@@ -179,7 +173,6 @@ export class MapFigure implements Drawn {
       chip("hatched", "10 to 90 % likely"),
       ...(own ? [chip(own.throttled ? "ring" : "ring broken", own.words)] : []),
       ...(impossible ? [chip("hatched", impossible, `background-color: ${grid}`)] : []),
-      ...checked.map((one) => chip(CHIPS[one], `exact engine ${one}`)),
     ];
   }
 
@@ -206,10 +199,7 @@ export class MapFigure implements Drawn {
     }
     sheet.y = bottom + 8;
     const ring = info.own ? ` Ring: ${info.own.words.replace(":", ",")}.` : "";
-    const dots = info.checked
-      .map((one) => ` ${capital(CHIPS[one])}: exact engine ${one}.`)
-      .join("");
-    sheet.paragraph(`Hatched: 10 to 90 % likely.${ring}${dots}`, shades.soft, 13);
+    sheet.paragraph(`Hatched: 10 to 90 % likely.${ring}`, shades.soft, 13);
     for (const note of info.notes) sheet.paragraph(note, shades.soft, 13);
     sheet.paragraph(this.app.origin, shades.soft, 11);
     return sheet.finish();

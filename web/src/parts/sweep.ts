@@ -136,7 +136,6 @@ class SweepMaps {
       }),
       words: (place) => points.words(this.at(place), this.axes),
       impossible: points.hasImpossible ? "too hot even at rest" : null,
-      checked: points.checked,
       own: null,
       start: [values[across] ?? 0, down === undefined ? 0 : (values[down] ?? 0)],
       heading: this.app.page.title,

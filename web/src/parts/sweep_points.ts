@@ -2,7 +2,7 @@
 
 import type { App } from "../app";
 import type { Range, SweepAxis, SweepColumn, SweepSection } from "../contract";
-import { capital, ranged, UNKNOWN, value } from "../data/format";
+import { capital, ranged, UNKNOWN } from "../data/format";
 import { onsetWords, surelyHolds, THROTTLES } from "./throttling";
 
 /** For each axis, the number of a value. */
@@ -61,13 +61,6 @@ export class SweepPoints {
     return this.columns.get("throttles")?.some(Number.isNaN) ?? false;
   }
 
-  /** What the exact engine made of the points that it was run on. */
-  get checked(): ("agrees" | "differs")[] {
-    const points = this.columns.get("throttles") ?? new Float64Array();
-    const found = new Set(Array.from(points, (_, at) => this.exact(at)));
-    return (["agrees", "differs"] as const).filter((one) => found.has(one));
-  }
-
   /** Where heat takes most. */
   get worst(): Values {
     let [worst, most] = [0, Number.NEGATIVE_INFINITY];
@@ -82,13 +75,6 @@ export class SweepPoints {
     return values;
   }
 
-  /** Whether the exact engine agrees that a point throttles; null if it was not run there. */
-  exact(at: number): "agrees" | "differs" | null {
-    const throttled = this.get("exact_throttled", at);
-    if (throttled === null || this.get("throttles", at) === null) return null;
-    return (throttled === 1) === this.throttles(at) ? "agrees" : "differs";
-  }
-
   /** A value of an axis in a sentence. */
   valueWords(axis: number, i: number): string {
     const { prefix, values } = this.axes[axis] ?? { prefix: "", values: [] };
@@ -100,7 +86,7 @@ export class SweepPoints {
     const where = named.map((axis) => this.valueWords(axis, values[axis] ?? 0)).join(", ");
     const at = this.at(values);
     const isName = this.axes[named[0] ?? 0]?.prefix === "";
-    return `${isName ? where : capital(where)}: ${this.outcome(at)}${this.exactWords(at)}`;
+    return `${isName ? where : capital(where)}: ${this.outcome(at)}`;
   }
 
   private outcome(at: number): string {
@@ -117,18 +103,6 @@ export class SweepPoints {
         ? `: -${ranged(depth, "%")} in the worst minute, ${ranged(left, "MB/s")} left`
         : "";
     return `${onsetWords(probability, onset)}${loss}; ${temperature}.`;
-  }
-
-  private exactWords(at: number): string {
-    const verdict = this.exact(at);
-    if (verdict === null) return "";
-    const [onset, depth] = [this.get("exact_onset_s", at), this.get("exact_depth_pct", at)];
-    const found =
-      onset === null
-        ? "does not throttle"
-        : `throttles after ${value(onset, "s")}` +
-          (depth === null ? "" : `, ${value(-depth, "%")}`);
-    return ` The exact engine ${verdict === "agrees" ? "agrees" : "does not agree"}: ${found}.`;
   }
 
   private range(name: string, unit: string, at: number): Range | null {

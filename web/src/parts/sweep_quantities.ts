@@ -82,7 +82,6 @@ function quantity(points: SweepPoints, name: string, look: Look): SweepQuantity 
       throttles,
       isHatched: isOpen(probability),
       isPossible: probability !== null,
-      exact: points.exact(at),
     };
   };
   return { ...shown, cell };

@@ -57,7 +57,6 @@ function maps(app: App, given: CoolingMap): MapFigure {
     quantities: [onset(given), depth(given)],
     words: ([column, row]) => pointWords(given, column, row),
     impossible: given.throttles.includes(null) ? "too hot even at rest" : null,
-    checked: [],
     own: { at: own, throttled: given.throttled > 0, words: recordedWords(given) },
     start: own,
     heading: `Cooling: ${app.page.title}`,

@@ -413,7 +413,7 @@ class SweepAxis(_Strict):
     """A parameter that a sweep varies.
 
     Attributes:
-        id: its column in the sweep's tables.
+        id: its column in the sweep's table.
         label: what it is, in words.
         prefix: what goes before a value in a sentence; empty where it speaks for itself.
         values: as text.
@@ -449,12 +449,10 @@ class SweepSection(_Strict):
         fixed: what all points have in common, in words.
         headings: of the table; the first `words` columns are text, the others numbers.
         rows: its cells; `shown` of them at once.
-        checked: how far predictions are from the exact engine, in a sentence.
         duration_s: how long the load lasts, if that is the same at all points.
         level: how much of what is likely lies between the columns ``low`` and ``high``.
-        columns: by the names of the sweep's tables, those of the exact engine after ``exact_``. A
-            point whose `throttles` is not known is impossible: the drive would run away without
-            any load.
+        columns: by the names of the sweep's table. A point whose `throttles` is not known is
+            impossible: the drive would run away without any load.
     """
 
     axes: list[SweepAxis]
@@ -463,7 +461,6 @@ class SweepSection(_Strict):
     words: int
     rows: list[list[str]]
     shown: int
-    checked: str | None
     duration_s: float | None
     level: float = FITTED_LEVEL
     columns: dict[str, SweepColumn]

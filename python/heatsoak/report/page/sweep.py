@@ -13,7 +13,7 @@ from heatsoak.output import printable
 from heatsoak.report.page import contract
 from heatsoak.report.page.packing import Packer
 from heatsoak.sweep import FinishedSweep
-from heatsoak.sweep.summary import MOST_GROUPS, WORDS, checked_words, group_table
+from heatsoak.sweep.summary import MOST_GROUPS, WORDS, group_table
 from heatsoak.sweep.work import ENDS
 from heatsoak.words import amount_text, duration_text
 
@@ -29,7 +29,6 @@ _RANGES = (
 _SHOWN = (
     "throttles",
     *(f"{name}_{end}_{unit}" for name, unit in _RANGES for end in ENDS),
-    *("exact_throttled", "exact_onset_s", "exact_depth_pct"),
 )
 #: Parameters as (column, label, unit), in the order in which a grid varies them.
 _PARAMETERS = (
@@ -63,7 +62,6 @@ def sweep_page(found: FinishedSweep, title: str | None = None) -> contract.Page:
         headline=contract.Headline(
             text=summary.answer,
             tone="bad" if summary.throttling or summary.impossible else "good",
-            more=[] if section.checked is None else [section.checked],
         ),
         sweep=section,
         notes=[
@@ -115,7 +113,7 @@ class _Parameter:
 def _section(found: FinishedSweep, packer: Packer) -> contract.SweepSection:
     parameters = _told_by_others([_parameter(found.points, *one) for one in _PARAMETERS])
     varied = [one for one in parameters if len(one.values) > 1]
-    points = found.table[_order(found, varied)]
+    points = found.points[_order(found, varied)]
     headings, rows = group_table(found.summary)
     lengths = found.points["for_s"].unique()
     return contract.SweepSection(
@@ -130,7 +128,6 @@ def _section(found: FinishedSweep, packer: Packer) -> contract.SweepSection:
         words=WORDS,
         rows=[[printable(cell) for cell in row] for row in rows],
         shown=MOST_GROUPS,
-        checked=None if found.summary.checked is None else checked_words(found.summary.checked),
         duration_s=lengths[0] if len(lengths) == 1 else None,
         columns={name: _column(points[name], packer) for name in _SHOWN},
     )
