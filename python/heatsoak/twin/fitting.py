@@ -37,6 +37,8 @@ _ALONE = 0.95
 _NONE = 1e6
 #: So many draws are tried, and so many of them count at least.
 _TRIED, _LEAST_COUNT = 96, 16.0
+#: What draws differ in by so many deviations of a load is in the readings already.
+_SPARE = 1.5
 #: Where all are far off, they count alike.
 _MOST_FLATTENED = 1e4
 #: No parameter is drawn further from what is expected than the search goes.
@@ -136,8 +138,8 @@ class HeldSolution:
     def drawn(self) -> Array:
         """Return standardized parameters as likely as the recordings leave them, (tried, n).
 
-        Draws of what the readings leave open, by their curvature, count for as much as each makes
-        of the recorded loads what became of them.
+        Draws of what the readings leave open, by their curvature, count less the further each is
+        from what became of the recorded loads: so far as that is not in the readings already.
         """
         solution, chance = self.solution, np.random.default_rng(0)
         # the other methods leave signs to the machine's linear algebra, and with them the draws
@@ -147,7 +149,8 @@ class HeldSolution:
         squares = np.full(len(tried), np.inf)
         for index, u in enumerate(tried):
             try:
-                squares[index] = misfit(own_log_of(solution, u, self.measured, self.shown.law))
+                own_log = own_log_of(solution, u, self.measured, self.shown.law)
+                squares[index] = misfit(own_log, _SPARE)
             except ValueError:  # it would run away at rest
                 continue
         weights = _weights(squares)

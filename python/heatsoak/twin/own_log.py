@@ -173,8 +173,11 @@ def predict_own_log(
     return found
 
 
-def misfit(steps: Iterable[OwnStep]) -> float:
-    """Return how far steps are from what they were, as twice a logarithm of likelihood."""
+def misfit(steps: Iterable[OwnStep], spare: float = 0.0) -> float:
+    """Return how far steps are from what they were, as twice a logarithm of likelihood.
+
+    The first `spare` deviations of each are for nothing.
+    """
     off = []
     for one in steps:
         was_s, is_s = (max(x or one.duration_s, ONSET_S) for x in (one.onset_s, one.twin_onset_s))
@@ -184,7 +187,7 @@ def misfit(steps: Iterable[OwnStep]) -> float:
             was_mb_s, is_mb_s = np.maximum(one.mb_s, 1.0), np.maximum(one.twin_mb_s, 1.0)
             off += (np.log(is_mb_s / was_mb_s) / (_SD, _LOWEST_SD)).tolist()
     # what is wrong is wrong: by how much says little
-    return float(np.sum(np.minimum(np.square(off), _MOST_SD**2)))
+    return float(np.sum(np.clip(np.abs(off) - spare, 0.0, _MOST_SD) ** 2))
 
 
 def _levels(mb_s: Array) -> tuple[float, float] | None:
