@@ -443,8 +443,7 @@ def _covariance(*path: int, to: Any) -> Callable[[dict[str, Any]], None]:
     """As files have it that were written before draws were kept."""
 
     def change(tables: dict[str, Any]) -> None:
-        covariance = np.diag(np.full(len(tables["parameters"]), 0.25))
-        tables["uncertainty"] = {"covariance": covariance.tolist()}
+        tables["uncertainty"] = {"covariance": np.eye(len(tables["parameters"])).tolist()}
         _set("uncertainty", "covariance", *path, to=to)(tables)
 
     return change

@@ -93,10 +93,8 @@ def test_each_drive_in_its_own_place_is_one_axis(tmp_path: Path) -> None:
     sweep(grid, tmp_path / "s", draws=2, jobs=1)
     (tmp_path / "s" / "sweep.json").touch()
     (axis,) = section_of(sweep_page(FinishedSweep.load(tmp_path / "s"))).axes
-    assert axis.values == [
-        "samsung-950-pro-512 in open-bench",
-        "pcie5-tlc-2tb in large-board-heatsink",
-    ]
+    assert axis.values[0] == "samsung-950-pro-512 in open-bench"
+    assert axis.values[1:] == ["pcie5-tlc-2tb in large-board-heatsink"]
 
 
 def test_ten_thousand_points_take_less_than_1_5_mb(swept: FinishedSweep) -> None:
