@@ -170,8 +170,8 @@ def test_a_limit_is_found_by_the_flash_that_a_drive_reports(tmp_path: Path) -> N
     missed = [one.step for one in found.own_log if not one.is_level_right]
     assert all(step in found.not_reproduced for step in missed)
     # from rest it throttles only in a warmer room, as the drive itself does
-    predicted = heatsoak.predict(found, "write", warmer_k=15)
-    assert predicted.throttles > 0.9
+    predicted = heatsoak.predict(found, "write", warmer_k=10)
+    assert predicted.throttles > 0.5
 
 
 def test_how_far_a_governor_goes_is_taken_from_the_log(twinned: "Twinned", tmp_path: Path) -> None:

@@ -163,13 +163,13 @@ class HeldSolution:
 def _weights(squares: Array) -> Array:
     """Weights of draws by how far off each is; flattened until enough of them count."""
     off = squares - squares.min()
-    heat = 1.0
+    flatter = 1.0
     while True:
-        weights = np.exp(-0.5 * off / heat)
+        weights = np.exp(-0.5 * off / flatter)
         weights /= weights.sum()
-        if 1.0 / float(np.sum(weights**2)) >= _LEAST_COUNT or heat > _MOST_FLATTENED:
+        if 1.0 / float(np.sum(weights**2)) >= _LEAST_COUNT or flatter > _MOST_FLATTENED:
             return np.asarray(weights)
-        heat *= 1.5
+        flatter *= 1.5
 
 
 def _most(base: catalog.Drive) -> RateBounds:

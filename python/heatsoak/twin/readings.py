@@ -65,7 +65,7 @@ class LoadFall:
             `judged` stays what the judge said.
         at_full_speed: whether the drive ran as fast as it can: one that is asked for less is held
             back before that shows.
-        since_s: since when the load had gone on without one.
+        since_s: when what went on before it began: the load, or the fall before it.
         end_s: how long it lasted; None where only the drive's counter tells of it.
         before_mb_s, during_mb_s: what was moved before and during it, if that is known.
         told: it in words; `cause` is the judge's for it, and may be ``unknown``.
