@@ -264,7 +264,7 @@ def its_image_attached_twice_once_in_another_namespace(bench: Bench) -> Iterator
 @situation
 def locked_by_a_partitioning_tool(bench: Bench) -> Iterator[Attempt]:
     drive = bench.make()
-    bench.patch.setattr("heatsoak.target.guard.hold._WAITS_S", (0.0, 0.0))
+    bench.patch.setattr("heatsoak.target.guard.hold._WAITS_S", (0.0, 0.1, 0.3))
     fd = os.open(drive.node, os.O_RDONLY)
     bench.stack.callback(os.close, fd)
     fcntl.flock(fd, fcntl.LOCK_EX)

@@ -320,11 +320,10 @@ def _read(
         try:
             fd = os.open(device, os.O_RDONLY | os.O_CLOEXEC)
             open_.callback(os.close, fd)
-            if exclusively:
-                with ExitStack() as held:
-                    alone = _open_alone(device, os.O_RDONLY)
-                    held.callback(os.close, alone)
-                    _lock(alone, fcntl.LOCK_SH)
+            if exclusively:  # one after the other: neither is held while the other is waited for
+                _lock(fd, fcntl.LOCK_SH)
+                fcntl.flock(fd, fcntl.LOCK_UN)
+                os.close(_open_alone(device, os.O_RDONLY))
             same_drive(fd, info, roots)
             reasons = content(fd, info.size_bytes)
             is_unread = reasons or not exclusively
