@@ -1,11 +1,14 @@
 """The fit: which values of the parameters explain the recordings, and how well they are known."""
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, groupby
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from heatsoak import catalog
 from heatsoak.analysis import analyze
@@ -17,10 +20,10 @@ from heatsoak.twin.asked import RateBounds
 from heatsoak.twin.experiments import propose
 from heatsoak.twin.intervals import estimates_of, fitted_parameter
 from heatsoak.twin.model import GOVERNED, Nodes, ThermalModel, limit_c_of
-from heatsoak.twin.own_log import OwnStep, held_shares, misfit, predict_own_log
+from heatsoak.twin.own_log import OwnLoads, OwnStep, held_shares, misfit
 from heatsoak.twin.problem import Problem, Solution, fastest_mb_s, solve
 from heatsoak.twin.readings import Array
-from heatsoak.twin.shown import Shown, Tables, laws
+from heatsoak.twin.shown import Shown, laws
 from heatsoak.twin.told import answer, told
 from heatsoak.twin.twin import DRAWS, FittedRecording, FullRates, Twin, Uncertainty
 
@@ -102,13 +105,14 @@ class HeldSolution:
     Attributes:
         measured: the recordings, with what the solution makes of their falls.
         shown: what they show beside heat, the law among it.
-        own_log: what becomes of the recorded loads.
+        loads: the recorded ones; `own_log` is what becomes of them.
         score: the logarithm of the likelihood of all that.
     """
 
     solution: Solution
     measured: list[readings.MeasuredRecording]
     shown: Shown
+    loads: list[OwnLoads]
     own_log: list[OwnStep]
     score: float
 
@@ -122,18 +126,35 @@ class HeldSolution:
         """Try the laws; the base's own stays, unless another is strongly likelier."""
         problem, measured = solution.problem, solution.problem.explained
         base = problem.model.base
+        full = RateBounds(base.read_mb_s, base.write_mb_s)
+        loads = [OwnLoads(base, one, full) for one in measured]
         found = []
-        for law in laws(base, held_shares(base, measured, _most(base))):
-            try:
-                own_log = own_log_of(solution, solution.u, measured, law)
-            except ValueError:  # its levels do not go with each other
-                continue
-            score = solution.evidence - 0.5 * misfit(own_log)
-            found.append(
-                cls(solution, measured, shown.model_copy(update={"law": law}), own_log, score)
+        for law in laws(base, held_shares(base, measured, full)):
+            tried = cls(
+                solution, measured, shown.model_copy(update={"law": law}), loads, [], -_NONE
             )
+            # its levels may not go with each other
+            with suppress(ValueError):
+                own_log = tried.own_log_at(tried.model, solution.u)
+                score = solution.evidence - 0.5 * misfit(own_log)
+                found.append(replace(tried, own_log=own_log, score=score))
         # one that is at its limit at rest predicts nothing
-        return _usual_or_likelier(found or [cls(solution, measured, shown, [], -_NONE)])
+        return _usual_or_likelier(found or [cls(solution, measured, shown, loads, [], -_NONE)])
+
+    @property
+    def model(self) -> ThermalModel:
+        """Its network, with its law."""
+        known = self.solution.problem.model
+        return ThermalModel(Shown(law=self.shown.law).on(known.base), known.nodes)
+
+    def own_log_at(self, model: ThermalModel, u: Array) -> list[OwnStep]:
+        """Return what a drive of these standardized parameters makes of the recorded loads."""
+        values = self.solution.problem.values(u)
+        return [
+            step
+            for index, one in enumerate(self.loads)
+            for step in one.predict(model, values, values[f"start_k@{index}"])
+        ]
 
     def drawn(self) -> Array:
         """Return standardized parameters as likely as the recordings leave them, (tried, n).
@@ -141,19 +162,21 @@ class HeldSolution:
         Draws of what the readings leave open, by their curvature, count less the further each is
         from what became of the recorded loads: so far as that is not in the readings already.
         """
-        solution, chance = self.solution, np.random.default_rng(0)
+        solution, chance, model = self.solution, np.random.default_rng(0), self.model
         # the other methods leave signs to the machine's linear algebra, and with them the draws
         factor = np.linalg.cholesky(solution.covariance)
         half = chance.standard_normal((_TRIED // 2, len(solution.u))) @ factor.T
         tried = np.clip(solution.u + np.concatenate([half, -half]), -_FARTHEST, _FARTHEST)
-        squares = np.full(len(tried), np.inf)
-        for index, u in enumerate(tried):
+
+        def squares_of(u: Array) -> float:
             try:
-                own_log = own_log_of(solution, u, self.measured, self.shown.law)
-                squares[index] = misfit(own_log, _SPARE)
+                return misfit(self.own_log_at(model, u), _SPARE)
             except ValueError:  # it would run away at rest
-                continue
-        weights = _weights(squares)
+                return np.inf
+
+        # the engine does not hold Python's lock
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            weights = _weights(np.array(list(pool.map(squares_of, tried))))
         # of equal weight, and each as often as its weight says but for chance
         places = (chance.random() + np.arange(_TRIED)) / _TRIED
         chosen = np.minimum(np.searchsorted(np.cumsum(weights), places), len(tried) - 1)
@@ -170,24 +193,6 @@ def _weights(squares: Array) -> Array:
         if 1.0 / float(np.sum(weights**2)) >= _LEAST_COUNT or flatter > _MOST_FLATTENED:
             return np.asarray(weights)
         flatter *= 1.5
-
-
-def _most(base: catalog.Drive) -> RateBounds:
-    return RateBounds(base.read_mb_s, base.write_mb_s)
-
-
-def own_log_of(
-    solution: Solution, u: Array, measured: Sequence[readings.MeasuredRecording], law: Tables | None
-) -> list[OwnStep]:
-    """Return what a drive of these standardized parameters makes of the recorded loads."""
-    problem = solution.problem
-    base, values = problem.model.base, problem.values(u)
-    model = ThermalModel(Shown(law=law).on(base), problem.model.nodes)
-    return [
-        step
-        for index, one in enumerate(measured)
-        for step in predict_own_log(model, values, one, values[f"start_k@{index}"], _most(base))
-    ]
 
 
 def _usual_or_likelier(found: Sequence[HeldSolution]) -> HeldSolution:
@@ -291,7 +296,10 @@ def fit(recordings: Iterable[Recording], base: catalog.Drive | None = None) -> T
     known["size_bytes"] = next((one.size_bytes for one in measured if one.size_bytes), None)
     chosen = choose_base(measured, known["model"]) if base is None else base
     full = _full_load(measured)
-    return twin_of(best(chosen, measured, full), full, known["model"]).model_copy(update=known)
+    # matrices are so small that threads wait for each other, on a busy machine for most of the time
+    with threadpool_limits(1, "blas"):
+        found = twin_of(best(chosen, measured, full), full, known["model"])
+    return found.model_copy(update=known)
 
 
 def twin_of(held: HeldSolution, full: FullRates, model: str | None = None) -> Twin:

@@ -2,9 +2,9 @@
 
 Readings differ from the model by noise of their own and by a deviation that lasts, for no room
 keeps its temperature and no network is the true one. The deviation is an Ornstein-Uhlenbeck
-process, so that a thousand readings of a second count for as much as they are worth: a Kalman
-filter follows it, and what is left is what is new in each reading. Its size and time are estimated
-from the residuals, by restricted likelihood.
+process, so that a thousand readings of a second count for as much as they are worth: only what is
+new in each of them counts. Its size and time are estimated from the residuals, by restricted
+likelihood.
 """
 
 from collections.abc import Sequence
@@ -15,6 +15,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
+from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 
 from heatsoak.analysis.sensors.readings import Stretch
@@ -57,50 +58,26 @@ class Noise(Strict):
 
 
 @dataclass(frozen=True)
-class Filter:
-    """A Kalman filter of the deviation that lasts, which leaves what is new in each reading.
+class Covariance:
+    """That of averaged readings, by its lower triangular `factor`, in K."""
 
-    Attributes, each one a reading:
-        kept: how much of the deviation is left since the one before.
-        gain: how much of what is new belongs to the deviation.
-        sd_k: of what is new.
-    """
-
-    kept: list[float]
-    gain: list[float]
-    sd_k: list[float]
+    factor: Array
 
     @classmethod
     def of(cls, noise: Noise, t_s: Array) -> Self:
-        """Return that of averaged readings at `t_s` with a noise."""
-        own, lasting = noise.own_k**2, noise.lasting_k**2
-        kept = np.exp(-np.diff(t_s, prepend=t_s[0]) / noise.lasting_s).tolist()
-        gains, sds = [], []
-        variance = lasting
-        for share in kept:
-            variance = share**2 * variance + (1.0 - share**2) * lasting
-            total = variance + own
-            gains.append(variance / total)
-            sds.append(sqrt(total))
-            variance *= own / total
-        return cls(kept, gains, sds)
+        """Return that of readings at `t_s` with a noise."""
+        covariance = noise.lasting_k**2 * np.exp(-np.abs(t_s[:, None] - t_s) / noise.lasting_s)
+        covariance[np.diag_indices(len(t_s))] += noise.own_k**2
+        return cls(cholesky(covariance, lower=True, check_finite=False))
 
     @property
     def log_det(self) -> float:
-        """The logarithm of the determinant of the readings' covariance."""
-        return 2.0 * float(np.sum(np.log(self.sd_k)))
+        """The logarithm of its determinant."""
+        return 2.0 * float(np.sum(np.log(np.diag(self.factor))))
 
     def whitened(self, off_k: Array) -> Array:
         """Return what is new in each reading, in standard deviations; columns each on their own."""
-        # Python's own numbers are several times as fast as NumPy's one by one
-        rows = off_k.tolist() if off_k.ndim == 1 else off_k
-        white, lasting = [], 0.0 * rows[0]
-        for kept, gain, sd_k, off in zip(self.kept, self.gain, self.sd_k, rows, strict=True):
-            lasting = kept * lasting
-            new = off - lasting
-            white.append(new / sd_k)
-            lasting = lasting + gain * new
-        return np.asarray(white)
+        return np.asarray(solve_triangular(self.factor, off_k, lower=True, check_finite=False))
 
 
 def first_noise(step_c: float) -> Noise:
@@ -109,7 +86,7 @@ def first_noise(step_c: float) -> Noise:
 
 
 class Likelihood:
-    """The residuals of one recording under one noise; `filter` removes their correlation.
+    """The residuals of one recording under one noise; `covariance` is the readings'.
 
     What made a fall is not known. `heat` says of each how likely the governor did, by what the
     judge says and how near to the limit a model has it then: its residuals count for so much.
@@ -120,11 +97,12 @@ class Likelihood:
     ) -> None:
         self.measured = measured
         self.noise = noise
-        self.filter = Filter.of(noise, measured.bin_t_s)
+        self.covariance = Covariance.of(noise, measured.bin_t_s)
         judged = np.array([fall.heat for fall in measured.falls])
         self.heat = judged if heat is None else heat
+        self._binned_c = measured.binned_c
         self._falls = [_FallPlaces.of(measured, fall) for fall in measured.falls]
-        self._free = [measured.within(one) for one in measured.free]
+        self._free = [measured.part(one) for one in measured.free]
         self._powers = _powers(measured) if measured.has_power else []
 
     @property
@@ -133,37 +111,38 @@ class Likelihood:
         return len(self.measured.bins) + 3 * len(self._falls) + len(self._free) + len(self._powers)
 
     def off_k(self, course: TemperatureCourse) -> Array:
-        """Return how far averaged readings are from a course."""
-        measured = self.measured
-        modelled = np.interp(measured.reading_t_s, course.t_s, course.sensor_c)
-        return measured.binned_c - measured.averaged(modelled)
+        """Return how far averaged readings are from courses, (readings, courses)."""
+        modelled = course.at(self.measured.reading_t_s, course.sensor_c)
+        return np.asarray(self._binned_c[:, None] - self.measured.averaged(modelled))
 
-    def residuals(self, course: TemperatureCourse, limit_c: float, meter_x: float) -> Array:
-        """Return residuals of a course in standard deviations.
+    def residuals(self, course: TemperatureCourse, limit_c: Array, meter_x: Array) -> Array:
+        """Return residuals of courses in standard deviations, (residuals, courses).
 
         Those of readings come first, then of falls, of what never fell, and of power where it was
-        measured.
+        measured. `limit_c` and `meter_x` have a number for each course.
         """
-        found: list[float] = []
+        found = [self.covariance.whitened(self.off_k(course))]
         for fall, heat in zip(self._falls, self.heat.tolist(), strict=True):
             onset, held, before = fall.off(course, limit_c)[:3]
             found += [sqrt(heat) * onset, sqrt(heat) * held, sqrt(1.0 - heat) * before]
         found += [_over(course.hidden_c[inside], limit_c) for inside in self._free]
         for there, measured_w, share in self._powers:
-            cost_w = float(np.mean(course.power_w[there])) if measured_w else 0.0
-            off = np.log(max(meter_x * measured_w, 1e-4) / cost_w) if measured_w else 0.0
+            off = np.zeros(len(meter_x))
+            if measured_w:
+                cost_w = np.mean(course.power_w[there], axis=0)
+                off = np.log(np.maximum(meter_x * measured_w, 1e-4) / cost_w)
             found.append(off / share)
-        return np.concatenate([self.filter.whitened(self.off_k(course)), found])
+        return np.vstack(found)
 
     def weigh(self, course: TemperatureCourse, limit_c: float) -> float:
-        """Set how likely heat made each fall, as a course has it.
+        """Set how likely heat made each fall, as one course has it.
 
         Returns by how much the logarithm of the likelihood of the falls, whatever made them, is
         above what :meth:`residuals` has of them from now on.
         """
         above, shares = 0.0, []
         for fall, one in zip(self._falls, self.measured.falls, strict=True):
-            onset, held, before, sd_k = fall.off(course, limit_c)
+            onset, held, before, sd_k = np.ravel(fall.off(course, np.array([limit_c]))).tolist()
             by_heat = np.log(one.judged / sd_k) - 0.5 * (onset**2 + held**2)
             other = np.log((1.0 - one.judged) / _ANY_K) - 0.5 * before**2
             heat = 1.0 / (1.0 + np.exp(min(other - by_heat, 500.0)))
@@ -174,9 +153,10 @@ class Likelihood:
         return above
 
 
-def _over(hidden_c: Array, limit_c: float) -> float:
-    over_k = float(np.max(hidden_c)) - limit_c if len(hidden_c) else 0.0
-    return max(0.0, over_k) / _FREE_K
+def _over(hidden_c: Array, limit_c: Array) -> Array:
+    if not len(hidden_c):
+        return np.zeros(len(limit_c))
+    return np.asarray(np.maximum(np.max(hidden_c, axis=0) - limit_c, 0.0) / _FREE_K)
 
 
 @dataclass(frozen=True)
@@ -184,31 +164,31 @@ class _FallPlaces:
     """A fall, and where on the grid it was held and ran free before it."""
 
     fall: readings.LoadFall
-    held: NDArray[np.bool_] | None
-    before: NDArray[np.bool_]
+    held: slice | None
+    before: slice
 
     @classmethod
     def of(cls, measured: MeasuredRecording, fall: readings.LoadFall) -> Self:
         held = None
         if fall.end_s is not None and fall.end_s - fall.t_s > 2 * readings.SETTLING_S:
-            held = measured.within(Stretch(fall.t_s + readings.SETTLING_S, fall.end_s))
-        return cls(fall, held, measured.within(Stretch(fall.since_s, fall.t_s)))
+            held = measured.part(Stretch(fall.t_s + readings.SETTLING_S, fall.end_s))
+        return cls(fall, held, measured.part(Stretch(fall.since_s, fall.t_s)))
 
-    def off(self, course: TemperatureCourse, limit_c: float) -> tuple[float, float, float, float]:
+    def off(self, course: TemperatureCourse, limit_c: Array) -> Array:
         """Return residuals of when it began and how it was held, by heat; before it, by others.
 
-        The last is what the first was divided by, in K.
+        (4, courses): the last is what the first was divided by, in K.
         """
         fall, hidden_c = self.fall, course.hidden_c
-        at_c = float(np.interp(fall.t_s, course.t_s, hidden_c))
-        before_c = float(np.interp(fall.t_s - 5.0, course.t_s, hidden_c))
+        before_c, at_c = course.at(np.array([fall.t_s - 5.0, fall.t_s]), hidden_c)
         least_k = _ONSET_K if fall.at_full_speed else _HELD_K
-        sd_k = float(np.hypot(least_k, (at_c - before_c) / 5.0 * fall.sd_s))
-        held = 0.0
-        if self.held is not None and self.held.any():
-            held = (float(np.mean(hidden_c[self.held])) - limit_c) / _HELD_K
-        free = _over(hidden_c[self.before], limit_c) if fall.at_full_speed else 0.0
-        return (at_c - limit_c) / sd_k, held, free, sd_k
+        sd_k = np.hypot(least_k, (at_c - before_c) / 5.0 * fall.sd_s)
+        held = free = np.zeros(len(limit_c))
+        if self.held is not None and len(hidden_c[self.held]):
+            held = (np.mean(hidden_c[self.held], axis=0) - limit_c) / _HELD_K
+        if fall.at_full_speed:
+            free = _over(hidden_c[self.before], limit_c)
+        return np.stack([(at_c - limit_c) / sd_k, held, free, sd_k])
 
 
 def _powers(measured: MeasuredRecording) -> list[tuple[NDArray[np.bool_], float, float]]:
@@ -250,13 +230,19 @@ def estimate_noise(
         total = float(np.sum(((x - middle) / spread) ** 2))
         information = np.eye(slopes[0].shape[1])
         for t_s, both in zip(times_s, residual_and_slopes, strict=True):
-            filtered = Filter.of(noise, t_s)
-            white = filtered.whitened(both)
-            total += float(white[:, 0] @ white[:, 0]) + filtered.log_det
+            covariance = Covariance.of(noise, t_s)
+            white = covariance.whitened(both)
+            total += float(white[:, 0] @ white[:, 0]) + covariance.log_det
             information += white[:, 1:].T @ white[:, 1:]
         return total + float(np.linalg.slogdet(information)[1])
 
-    found = minimize(cost, middle, method="Nelder-Mead", options={"maxfev": 300, "xatol": 0.02})
+    found = minimize(
+        cost,
+        middle,
+        method="Nelder-Mead",
+        # a twentieth of a logarithm of likelihood is nothing to know
+        options={"maxfev": 300, "xatol": 0.02, "fatol": 0.05},
+    )
     return _noise_of(found.x)
 
 

@@ -13,9 +13,7 @@ than through the board.
 """
 
 import json
-import os
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log
 from typing import Any, Literal
@@ -243,27 +241,6 @@ def fixed_parameters(nodes: Nodes) -> dict[str, float]:
     return {"die_k_per_w": 0.05, "die_j_per_k": 1.0, **shares}
 
 
-def slopes_of(
-    of: Callable[[Array], float | Array],
-    u: Array,
-    step: float,
-    columns: Iterable[int] | None = None,
-) -> Array:
-    """Return derivatives by standardized parameters, along the last axis.
-
-    `columns` are the parameters that it depends on, by default all; the others' are 0.
-    """
-    here = np.asarray(of(u))
-    found = np.zeros((*here.shape, len(u)))
-    asked = list(range(len(u)) if columns is None else columns)
-    moved = [u + step * (np.arange(len(u)) == column) for column in asked]
-    # the engine does not hold Python's lock
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for column, there in zip(asked, pool.map(of, moved), strict=True):
-            found[..., column] = (there - here) / step
-    return found
-
-
 class ThermalModel:
     """Drives of `base`'s kind in places, by the values of parameters.
 
@@ -406,7 +383,7 @@ def air_above_k(values: Values, measured: MeasuredRecording) -> Array:
 
 @dataclass(frozen=True)
 class TemperatureCourse:
-    """Temperatures that a model gives, at `t_s`.
+    """Temperatures that a model gives, at `t_s`: one course, or several as columns.
 
     Attributes:
         sensor_c: what would be reported, unrounded.
@@ -423,6 +400,30 @@ class TemperatureCourse:
     def of(cls, followed: dict[str, Array], t_s: Array) -> "TemperatureCourse":
         """Return the course of what the engine gave."""
         return cls(t_s, followed[f"sensor_c.{SENSOR}"], followed["governed_c"], followed["power_w"])
+
+    @classmethod
+    def beside(cls, courses: Sequence["TemperatureCourse | None"]) -> "TemperatureCourse":
+        """Return several over the same times, each a column; NaN of those that cannot be.
+
+        Raises ValueError where none of them can.
+        """
+        known = next(filter(None, courses), None)
+        if known is None:
+            raise ValueError("no such drive rests")
+        nowhere = np.full(len(known.t_s), np.nan)
+        of_all = (
+            np.column_stack([nowhere if one is None else getattr(one, name) for one in courses])
+            for name in ("sensor_c", "hidden_c", "power_w")
+        )
+        return cls(known.t_s, *of_all)
+
+    def at(self, t_s: Array, values: Array) -> Array:
+        """Return what one of its series is at other times; columns each on their own."""
+        before = np.clip(np.searchsorted(self.t_s, t_s) - 1, 0, len(self.t_s) - 2)
+        passed = (t_s - self.t_s[before]) / (self.t_s[before + 1] - self.t_s[before])
+        # nothing is known beyond its ends
+        passed = np.clip(passed, 0.0, 1.0)
+        return np.asarray((values[before].T * (1.0 - passed) + values[before + 1].T * passed).T)
 
 
 def figures(value: Any) -> Any:

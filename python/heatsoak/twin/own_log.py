@@ -6,11 +6,15 @@ measured meanwhile is left out, as no prediction has it.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsoak import words
+from heatsoak._core import Lumped
+from heatsoak.analysis.sensors.readings import Stretch
 from heatsoak.catalog import Drive
 from heatsoak.catalog.specs import Strict
 from heatsoak.twin.asked import DemandSeries, RateBounds, folding, means_over, work_of
@@ -102,75 +106,109 @@ def held_shares(base: Drive, measured: Iterable[MeasuredRecording], full: RateBo
     return np.concatenate(found)
 
 
-def predict_own_log(
-    model: ThermalModel, values: Values, one: MeasuredRecording, start_k: float, full: RateBounds
-) -> list[OwnStep]:
-    """Return the loads of a recording that heat slowed, or is known not to have slowed.
+@dataclass(frozen=True)
+class _Load:
+    """A load that heat slowed, or is known not to have slowed; `held` are seconds of it."""
 
-    `full` is what the drive does at full speed. Raises ValueError where the drive cannot be there.
-    """
-    air_k = air_above_k(values, one)[_seconds(one)]
-    air_name = f"air_c@{one.place}"
-    limit_c = limit_c_of(values, one)
-    there = {**values, air_name: values[air_name] + air_k[0], "limit_c": limit_c}
-    lumped = model.lumped(there, one.place, governed=True)
-    lumped.warm(start_k)
-    moved, asked = _moved(one), _asked(one)
-    power_w = one.power_w[_seconds(one)] * values.get(METER, 1.0)
-    moved_work, asked_work = (work_of(model.base, *rates.values()) for rates in (moved, asked))
-    moved_work = folding(model.base, moved_work, 1.0)
-    full_share = np.minimum(full.share_of(asked_work), 1.0)
-    now_s, found = 0, []
-    for name, step in sorted(one.steps.items(), key=lambda item: item[1].start_s):
-        part = slice(round(step.start_s), round(step.end_s))
+    name: str
+    step: Stretch
+    onset_s: float | None
+    part: slice
+    held: slice
+    hottest_c: float
+
+    @classmethod
+    def of(cls, name: str, step: Stretch, one: MeasuredRecording) -> Self | None:
+        """Return that of a step of a recording; None where it says nothing of heat."""
         readings = one.reading_c[(one.reading_t_s > step.start_s) & (one.reading_t_s <= step.end_s)]
+        part = slice(round(step.start_s), round(step.end_s))
         fell = [x for x in one.falls if step.start_s < x.t_s < step.end_s]
-        slowed = [x for x in fell if x.by_heat]
-        if slowed and slowed[0].end_s is None:
-            continue  # the drive counted what did not show in its rate
-        is_short = part.start == part.stop or not len(readings)
-        if part.start < now_s or is_short or not (fell or step in one.even):
-            continue
-        if part.start > now_s:
-            # what lies between follows the log, that each load begins as warm as it did
-            before = slice(now_s, part.start)
-            lumped.follow(
-                np.ones(part.start - now_s),
-                work={name: a_second[before] for name, a_second in moved_work.items()},
-                power_w=power_w[before],
-                air_k=air_k[before] - air_k[now_s],
-            )
-            now_s = part.start
-        mb_s = _total(asked)[part]
+        first = next((x for x in fell if x.by_heat), None)
+        is_known = bool(fell) or step in one.even
+        if part.start == part.stop or not len(readings) or not is_known:
+            return None
+        if first is None:
+            return cls(name, step, None, part, slice(0, 0), float(readings.max()))
+        if first.end_s is None:
+            return None  # the drive counted what did not show in its rate
+        onset_s, end_s = first.t_s - step.start_s, first.end_s - step.start_s
+        held = slice(int(onset_s) + 1, int(end_s))
+        return cls(name, step, onset_s, part, held, float(readings.max()))
+
+
+class OwnLoads:
+    """The loads of a recording that a twin is held to, as they were asked for."""
+
+    def __init__(self, base: Drive, one: MeasuredRecording, full: RateBounds) -> None:
+        """`full` is what the drive does at full speed."""
+        self.measured = one
+        moved, asked = _moved(one), _asked(one)
+        self._moved_mb_s, self._asked_mb_s = _total(moved), _total(asked)
+        moved_work, self._work = (work_of(base, *rates.values()) for rates in (moved, asked))
+        self._moved_work = folding(base, moved_work, 1.0)
+        self._full_share = np.minimum(full.share_of(self._work), 1.0)
+        self._seconds = _seconds(one)
+        self._loads: list[_Load] = []
+        end_s = 0
+        for name, step in sorted(one.steps.items(), key=lambda item: item[1].start_s):
+            load = _Load.of(name, step, one)
+            if load is not None and load.part.start >= end_s:
+                self._loads.append(load)
+                end_s = load.part.start
+
+    def predict(self, model: ThermalModel, values: Values, start_k: float) -> Iterator[OwnStep]:
+        """Yield what becomes of them; raises ValueError where the drive cannot be there.
+
+        Its first one begins `start_k` warmer than at rest.
+        """
+        one = self.measured
+        air_k = air_above_k(values, one)[self._seconds]
+        air_name = f"air_c@{one.place}"
+        limit_c = limit_c_of(values, one)
+        there = {**values, air_name: values[air_name] + air_k[0], "limit_c": limit_c}
+        lumped = model.lumped(there, one.place, governed=True)
+        lumped.warm(start_k)
+        power_w = one.power_w[self._seconds] * values.get(METER, 1.0)
+        now_s = 0
+        for load in self._loads:
+            part = load.part
+            if part.start > now_s:
+                # what lies between follows the log, that each load begins as warm as it did
+                before = slice(now_s, part.start)
+                lumped.follow(
+                    np.ones(part.start - now_s),
+                    work={name: a_second[before] for name, a_second in self._moved_work.items()},
+                    power_w=power_w[before],
+                    air_k=air_k[before] - air_k[now_s],
+                )
+                now_s = part.start
+            yield self._served(load, lumped, air_k[part] - air_k[now_s])
+
+    def _served(self, load: _Load, lumped: Lumped, air_k: Array) -> OwnStep:
+        part = load.part
+        mb_s = self._asked_mb_s[part]
         seconds = len(mb_s)
         served = DemandSeries(
             dt_s=np.ones(seconds),
             mb_s=mb_s,
-            full_share=full_share[part],
+            full_share=self._full_share[part],
             least_share=np.zeros(seconds),
-            work={name: a_second[part] for name, a_second in asked_work.items()},
-            air_k=air_k[part] - air_k[now_s],
+            work={name: a_second[part] for name, a_second in self._work.items()},
+            air_k=air_k,
         ).serve(lumped.copy(), seconds)
         late_s = np.diff(served["late_s"], prepend=0.0)
         is_slowed = served["late_s"].max() > _LATE_S
-        onset_s = slowed[0].t_s - step.start_s if slowed else None
-        held = slice(0, 0)
-        if slowed and slowed[0].end_s is not None:
-            held = slice(int(slowed[0].t_s - step.start_s) + 1, int(slowed[0].end_s - step.start_s))
-        found.append(
-            OwnStep(
-                path=one.path,
-                step=name,
-                duration_s=step.end_s - step.start_s,
-                onset_s=onset_s,
-                twin_onset_s=float(np.argmax(late_s > _LOST)) if is_slowed else None,
-                mb_s=_levels(_total(moved)[part][held]),
-                twin_mb_s=_levels(served["mb_s"][held]),
-                hottest_c=float(readings.max()),
-                twin_hottest_c=float(served["sensor_c"].max()),
-            )
+        return OwnStep(
+            path=self.measured.path,
+            step=load.name,
+            duration_s=load.step.end_s - load.step.start_s,
+            onset_s=load.onset_s,
+            twin_onset_s=float(np.argmax(late_s > _LOST)) if is_slowed else None,
+            mb_s=_levels(self._moved_mb_s[part][load.held]),
+            twin_mb_s=_levels(served["mb_s"][load.held]),
+            hottest_c=load.hottest_c,
+            twin_hottest_c=float(served["sensor_c"].max()),
         )
-    return found
 
 
 def misfit(steps: Iterable[OwnStep], spare: float = 0.0) -> float:

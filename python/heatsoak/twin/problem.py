@@ -1,6 +1,8 @@
 """Recordings and a network: its parameters, how far off they are, and which are the likeliest."""
 
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,7 +75,7 @@ class Problem:
             **{model.room_name(place): room_c for place, room_c in self.rooms_c.items()},
         }
         self.likelihoods = [Likelihood(one, first_noise(one.step_c)) for one in self.measured]
-        self._last: dict[int, tuple[tuple[float, ...], model.TemperatureCourse]] = {}
+        self._last: dict[int, tuple[tuple[float, ...], model.TemperatureCourse | None]] = {}
 
     def set_noise(self, noise: Noise) -> None:
         """Take readings to have this noise."""
@@ -84,7 +86,7 @@ class Problem:
         values, above = self.values(u), 0.0
         for index, likelihood in enumerate(self.likelihoods):
             limit_c = model.limit_c_of(values, likelihood.measured)
-            above += likelihood.weigh(self.course(u, index), limit_c)
+            above += likelihood.weigh(self._courses([values], index), limit_c)
         return above
 
     @property
@@ -97,28 +99,9 @@ class Problem:
         fitted = {p.name: p.prior.value(float(x)) for p, x in zip(self.parameters, u, strict=True)}
         return {**self._fixed, **fitted}
 
-    def course(self, u: Array, index: int) -> model.TemperatureCourse:
-        """Return what the model makes of recording `index`; ValueError where it cannot be."""
-        values = self.values(u)
-        # no limit changes what a recording does
-        key = tuple(value for name, value in values.items() if name not in model.LIMITS)
-        known = self._last.get(index)
-        if known is not None and known[0] == key:
-            return known[1]
-        found = self.model.follow(values, self.measured[index], values[f"start_k@{index}"])
-        self._last[index] = (key, found)
-        return found
-
     def block(self, u: Array, index: int) -> Array:
         """Return the residuals of one recording."""
-        likelihood = self.likelihoods[index]
-        try:
-            values = self.values(u)
-            meter_x = values.get(model.METER, 1.0)
-            limit_c = model.limit_c_of(values, self.measured[index])
-            return likelihood.residuals(self.course(u, index), limit_c, meter_x)
-        except ValueError:
-            return np.full(likelihood.count, _IMPOSSIBLE)
+        return self._blocks([u], index)[:, 0]
 
     def residuals(self, u: Array) -> Array:
         """Return all residuals, those of the priors last."""
@@ -131,20 +114,58 @@ class Problem:
 
     def off_k(self, u: Array, index: int) -> Array:
         """Return how far a recording's readings are from the model."""
-        return self.likelihoods[index].off_k(self.course(u, index))
+        return self._off_k([u], index)[:, 0]
 
     def slopes(self, u: Array, index: int) -> Array:
         """Return the derivatives of :meth:`block`."""
-        return self._slopes(u, index, self.block)
+        return self._slopes(u, index, self._blocks)
 
     def reading_slopes(self, u: Array) -> list[Array]:
         """Return the derivatives of :meth:`off_k`, for each recording."""
-        return [self._slopes(u, i, self.off_k) for i in range(len(self.measured))]
+        return [self._slopes(u, i, self._off_k) for i in range(len(self.measured))]
 
-    def _slopes(self, u: Array, index: int, of: Callable[[Array, int], Array]) -> Array:
+    def _blocks(self, tried: Sequence[Array], index: int) -> Array:
+        likelihood, values = self.likelihoods[index], [self.values(u) for u in tried]
+        try:
+            course = self._courses(values, index)
+        except ValueError:
+            return np.full((likelihood.count, len(tried)), _IMPOSSIBLE)
+        limit_c = np.array([model.limit_c_of(one, self.measured[index]) for one in values])
+        meter_x = np.array([one.get(model.METER, 1.0) for one in values])
+        found = likelihood.residuals(course, limit_c, meter_x)
+        return np.where(np.isnan(course.hidden_c[0]), _IMPOSSIBLE, found)
+
+    def _off_k(self, tried: Sequence[Array], index: int) -> Array:
+        return self.likelihoods[index].off_k(self._courses([self.values(u) for u in tried], index))
+
+    def _courses(self, tried: Sequence[model.Values], index: int) -> model.TemperatureCourse:
+        """What the model makes of a recording, in columns; ValueError where none of them can be."""
+        # no limit changes what a recording does
+        keys = [tuple(v for name, v in one.items() if name not in model.LIMITS) for one in tried]
+        asked = dict(zip(keys, tried, strict=True))
+        known = dict([self._last[index]]) if index in self._last else {}
+
+        def follow(key: tuple[float, ...]) -> model.TemperatureCourse | None:
+            values = asked[key]
+            try:
+                return self.model.follow(values, self.measured[index], values[f"start_k@{index}"])
+            except ValueError:  # such as one that runs away at rest
+                return None
+
+        missing = [key for key in asked if key not in known]
+        # the engine does not hold Python's lock
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            known |= zip(missing, pool.map(follow, missing), strict=True)
+        self._last[index] = keys[0], known[keys[0]]
+        return model.TemperatureCourse.beside([known[key] for key in keys])
+
+    def _slopes(self, u: Array, index: int, of: Callable[[Sequence[Array], int], Array]) -> Array:
         measured = self.measured[index]
         columns = [i for i, one in enumerate(self.parameters) if one.concerns(index, measured)]
-        return model.slopes_of(lambda moved: of(moved, index), u, _STEP, columns)
+        found = of([u, *(u + _STEP * np.eye(len(u))[columns])], index)
+        slopes = np.zeros((len(found), len(u)))
+        slopes[:, columns] = (found[:, 1:] - found[:, :1]) / _STEP
+        return slopes
 
 
 def rooms_of(measured: Sequence[MeasuredRecording]) -> dict[str, float]:
@@ -234,7 +255,7 @@ def solve(problem: Problem, start: Array | None = None, *, roughly: bool = False
     slope = problem.jacobian(u)
     information = slope.T @ slope
     residuals = problem.residuals(u)
-    log_det = sum(likelihood.filter.log_det for likelihood in problem.likelihoods)
+    log_det = sum(likelihood.covariance.log_det for likelihood in problem.likelihoods)
     log_information = float(np.linalg.slogdet(information)[1])
     evidence = above - 0.5 * (float(residuals @ residuals) + log_det + log_information)
     covariance = np.asarray(np.linalg.inv(information), dtype=np.float64)

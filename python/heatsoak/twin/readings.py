@@ -225,9 +225,9 @@ class MeasuredRecording:
         return self.averaged(self.reading_c)
 
     def averaged(self, at_readings: Array) -> Array:
-        """Average values at the times of readings by bins."""
+        """Average values at the times of readings by bins; columns each on their own."""
         counts = np.diff(np.append(self.bins, len(at_readings)))
-        return np.add.reduceat(at_readings, self.bins) / counts
+        return np.asarray((np.add.reduceat(at_readings, self.bins).T / counts).T)
 
     @property
     def bin_t_s(self) -> Array:
@@ -237,6 +237,11 @@ class MeasuredRecording:
     def within(self, stretch: Stretch) -> NDArray[np.bool_]:
         """Which points of the grid lie in a stretch."""
         return (self.t_s > stretch.start_s) & (self.t_s <= stretch.end_s)
+
+    def part(self, stretch: Stretch) -> slice:
+        """The same as a slice of the grid."""
+        ends_s = [stretch.start_s, stretch.end_s]
+        return slice(*np.searchsorted(self.t_s, ends_s, side="right").tolist())
 
 
 def place_of(recording: Recording) -> str:

@@ -525,10 +525,10 @@ class Twin(Strict):
             return known.start_k
         likelihood = Likelihood(measured, self.noise)
         values = self.values()
-        one, other = (
-            likelihood.filter.whitened(likelihood.off_k(self._model.follow(values, measured, k)))
-            for k in (0.0, 5.0)
+        courses = TemperatureCourse.beside(
+            [self._model.follow(values, measured, k) for k in (0.0, 5.0)]
         )
+        one, other = likelihood.covariance.whitened(likelihood.off_k(courses)).T
         slope = (other - one) / 5.0
         return float(-(slope @ one) / (slope @ slope + 1e-9))
 
