@@ -709,7 +709,7 @@ impl Drive {
                 .tidy(pages, folds, (self.t_s, until_s), &mut work);
         if tidied {
             self.power.wake();
-            work.active_s = step_s;
+            work.active_s = self.heat.active_s(step_s, share);
         }
         (work, tidied)
     }
@@ -758,7 +758,7 @@ impl Drive {
         {
             length_s = last_s - from_s;
         }
-        work.active_s = length_s;
+        work.active_s = self.heat.active_s(length_s, share);
         let power_w = self.pass(length_s, &work, None, share, sums);
         self.govern(length_s, power_w);
         if let Some(over_s) = over_s {

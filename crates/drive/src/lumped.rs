@@ -25,7 +25,9 @@ const COARSE_STEPS: [u32; 2] = [25, 5];
 pub struct Recorded<'a> {
     /// How long each stretch was; four seconds or less is followed in one step.
     pub dt_s: &'a [f64],
-    /// Operations in a second; a stretch without any is one at rest.
+    /// Operations in a second; a stretch without any is one at rest. `active_s` is the share that
+    /// was permitted; where it is 0, nobody tells, and it counts as all: rates do not tell paced
+    /// loads from hot drives.
     pub work: &'a [Work],
     /// The drive's mean power; where it is not a number, it is what its work costs.
     pub power_w: &'a [f64],
@@ -270,10 +272,12 @@ impl Lumped {
             }
             let mut work = recorded.work[index].scaled(dt_s);
             work.busy_s = work.busy_s.min(dt_s);
+            let told = std::mem::take(&mut work.active_s) / dt_s;
+            let permitted = if told > 0.0 { told.min(1.0) } else { 1.0 };
             let is_loaded = work.by_name().iter().any(|(_, value)| *value > 0.0);
             let measured_w = recorded.power_w[index];
             followed.power_w.push(if is_loaded {
-                work.active_s = dt_s;
+                work.active_s = self.heat.active_s(dt_s, permitted);
                 self.power.wake();
                 self.follow_work(dt_s, &work, measured_w)
             } else {
@@ -411,7 +415,7 @@ impl Lumped {
                     let come_s = end_s - f64::from(left) * LOADED_STEP_S;
                     unheated.serve(demand, come_s, 1.0, step_s);
                     let mut work = done.serve(demand, come_s, self.share, step_s);
-                    work.active_s = step_s;
+                    work.active_s = self.heat.active_s(step_s, self.share);
                     let before = (self.heat.governed_c(), self.heat.sensor_c(0));
                     let power_w = self.heat.step(step_s, &work, None);
                     self.govern(step_s, power_w);

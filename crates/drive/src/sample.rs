@@ -70,6 +70,7 @@ pub(crate) fn drive() -> DriveSpec {
         energy: EnergySpec {
             idle_w: 0.8,
             active_w: 1.5,
+            ungated_active: 0.5,
             busy_w: 1.2,
             read_command_uj: 1.0,
             write_command_uj: 5.0,

@@ -282,6 +282,10 @@ pub struct EnergySpec {
     pub idle_w: f64,
     /// On top, while there is a load: clocks, link and DRAM.
     pub active_w: f64,
+    /// The share of that which is drawn whatever is permitted; firmware gates the rest while it
+    /// holds commands back.
+    #[serde(default = "all")]
+    pub ungated_active: f64,
     /// On top, for the share of time that firmware works.
     pub busy_w: f64,
     /// Queue and map of a read command.
@@ -430,6 +434,10 @@ pub enum Law {
 
 fn yes() -> bool {
     true
+}
+
+fn all() -> f64 {
+    1.0
 }
 
 /// One of several temperatures of which the hottest counts. Where each part has a limit of its own,
@@ -731,6 +739,7 @@ impl EnergySpec {
             self.cache_program_uj.unwrap_or(0.0),
         )?;
         positive("energy.leakage_doubling_k", self.leakage_doubling_k)?;
+        share("energy.ungated_active", self.ungated_active)?;
         share("energy.board_share", self.board_share)
     }
 }

@@ -195,6 +195,7 @@ class Energy(Strict):
 
     idle_w: Figure
     active_w: Figure
+    ungated_active: Figure | None = None
     busy_w: Figure
     read_command_uj: Figure
     write_command_uj: Figure

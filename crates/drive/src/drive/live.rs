@@ -300,7 +300,7 @@ impl Drive {
         if pauses && last_s > step.from_s + SAME_S && last_s < step.until_s {
             length_s = last_s - step.from_s;
         }
-        step.work.active_s = length_s;
+        step.work.active_s = self.heat.active_s(length_s, step.share);
         let mut sums = std::mem::take(&mut live.sums);
         let power_w = self.pass(length_s, &step.work, None, step.share, &mut sums);
         self.govern(length_s, power_w);

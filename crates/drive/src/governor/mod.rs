@@ -134,7 +134,8 @@ fn begins(law: &spec::Law) -> (&'static str, f64) {
 /// Check that each operational state has a higher number and less power than the one before, and
 /// more than the drive draws awake, which no pacing can save.
 fn check_states(drive: &DriveSpec) -> Result<(), SpecError> {
-    let awake_w = drive.energy.idle_w + drive.energy.active_w;
+    let energy = &drive.energy;
+    let awake_w = energy.idle_w + energy.ungated_active * energy.active_w;
     let mut before: Option<&OperationalStateSpec> = None;
     for (index, state) in drive.operational_states.iter().enumerate() {
         let key = |last: &str| format!("operational_states[{index}].{last}");
@@ -153,7 +154,10 @@ fn check_states(drive: &DriveSpec) -> Result<(), SpecError> {
             state.max_w > awake_w,
             &key("max_w"),
             state.max_w,
-            &format!("it has to be more than energy.idle_w and energy.active_w, {awake_w}"),
+            &format!(
+                "it has to be more than energy.idle_w and what is not gated of energy.active_w, \
+                 {awake_w}"
+            ),
         )?;
         before = Some(state);
     }

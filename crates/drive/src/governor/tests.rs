@@ -387,9 +387,9 @@ fn operational_states_are_in_order_and_can_be_held() {
         "operational_states[1].max_w is 8: it has to be less than that of the state before, 8"
     );
     assert_eq!(
-        error(&[8.0, 2.0], |_| ()),
-        "operational_states[1].max_w is 2: it has to be more than energy.idle_w and \
-         energy.active_w, 2.3"
+        error(&[8.0, 1.5], |_| ()),
+        "operational_states[1].max_w is 1.5: it has to be more than energy.idle_w and what is not \
+         gated of energy.active_w, 1.55"
     );
     assert!(error(&[f64::NAN], |_| ()).starts_with("operational_states[0].max_w is NaN:"));
     assert_eq!(

@@ -36,7 +36,7 @@ pub struct Work {
     pub moved_pages: f64,
     /// Time that firmware worked.
     pub busy_s: f64,
-    /// Time with a load.
+    /// Time with a load, by what is permitted in it: as [`Heat::active_s`](super::Heat::active_s).
     pub active_s: f64,
 }
 

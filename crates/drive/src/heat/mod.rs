@@ -195,6 +195,13 @@ impl Heat {
         self.spend(dt_s, &spent);
     }
 
+    /// For how long of `length_s` with a load the whole of what a load wakes is drawn, where a share
+    /// of everything is permitted.
+    pub fn active_s(&self, length_s: f64, share: f64) -> f64 {
+        let ungated = self.energy.ungated_active;
+        length_s * (ungated + (1.0 - ungated) * share)
+    }
+
     /// The power that `work` would cost now, as [`Heat::step`] takes it.
     pub fn expected_w(&self, dt_s: f64, work: &Work, rest_w: Option<f64>) -> f64 {
         let spent = self.energy.spent_j(dt_s, work, self.controller_c(), rest_w);

@@ -754,6 +754,7 @@ fn drive_numbers(drive: &mut DriveSpec) -> Vec<Number<'_>> {
     let EnergySpec {
         idle_w,
         active_w,
+        ungated_active,
         busy_w,
         read_command_uj,
         write_command_uj,
@@ -771,6 +772,7 @@ fn drive_numbers(drive: &mut DriveSpec) -> Vec<Number<'_>> {
     for (name, number) in [
         ("idle_w", idle_w),
         ("active_w", active_w),
+        ("ungated_active", ungated_active),
         ("busy_w", busy_w),
         ("read_command_uj", read_command_uj),
         ("write_command_uj", write_command_uj),

@@ -3,7 +3,7 @@ use super::*;
 type Change = fn(&mut DriveSpec, f64);
 
 /// A number of a drive by its key, and what it may not be.
-const NUMBERS: [(&str, Change, bool); 27] = [
+const NUMBERS: [(&str, Change, bool); 28] = [
     (
         "capacity.purge_s",
         |spec, value| spec.capacity.purge_s = value,
@@ -102,6 +102,11 @@ const NUMBERS: [(&str, Change, bool); 27] = [
     (
         "energy.active_w",
         |spec, value| spec.energy.active_w = value,
+        true,
+    ),
+    (
+        "energy.ungated_active",
+        |spec, value| spec.energy.ungated_active = value,
         true,
     ),
     (

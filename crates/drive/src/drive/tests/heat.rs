@@ -52,6 +52,34 @@ fn energy_is_kept_with_everything_on() {
 }
 
 #[test]
+fn a_drive_draws_less_the_less_is_permitted() {
+    let mut filled = new(sample::small_drive());
+    fill(&mut filled);
+    for (rw, bs) in [
+        (Pattern::Read, 128 * KIB),
+        (Pattern::Write, 128 * KIB),
+        (Pattern::RandRead, 4 * KIB),
+        (Pattern::RandWrite, 4 * KIB),
+    ] {
+        let powers_w = [0.002, 0.01, 0.05, 0.2, 0.5, 1.0].map(|share| {
+            let mut drive = filled.copy().unwrap();
+            drive.hold(Some(share)).unwrap();
+            mean(
+                &run_one(&mut drive, for_s(2.0, load(rw, bs, 32)), 1.0),
+                "power_w",
+            )
+        });
+        assert!(powers_w.is_sorted(), "{powers_w:?}");
+        // what is left where next to nothing is permitted is what no firmware gates
+        let energy = sample::small_drive().energy;
+        let awake_w = energy.idle_w + energy.leakage_at_w(filled.heat.controller_c());
+        let ungated_w = awake_w + energy.ungated_active * energy.active_w;
+        let more = (powers_w[0] - ungated_w) / (powers_w[5] - ungated_w);
+        assert!((0.0..0.03).contains(&more), "{more} of {powers_w:?}");
+    }
+}
+
+#[test]
 fn a_band_holds_its_band_and_counts() {
     let mut drive = new(governed(Law::Band {
         engage_c: 55.0,

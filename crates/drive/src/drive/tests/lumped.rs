@@ -28,11 +28,15 @@ fn seen(spec: &DriveSpec, samples: &Samples) -> Vec<Work> {
     let [read_mb_s, write_mb_s, read_iops, write_iops] =
         ["read_bw_mb_s", "write_bw_mb_s", "read_iops", "write_iops"]
             .map(|name| column(samples, name));
+    let permitted = column(samples, "sim.permitted");
     (0..read_mb_s.len())
         .map(|at| {
             let some = |values: [f64; 2]| values.map(|value| value.max(0.0));
             let iops = some([read_iops[at], write_iops[at]]);
-            work(spec, some([read_mb_s[at], write_mb_s[at]]), iops)
+            Work {
+                active_s: permitted[at],
+                ..work(spec, some([read_mb_s[at], write_mb_s[at]]), iops)
+            }
         })
         .collect()
 }
