@@ -183,6 +183,7 @@ class Lumped:
         work: dict[str, NDArray[np.float64]],
         power_w: NDArray[np.float64],
         air_k: NDArray[np.float64],
+        beside: tuple[list[Lumped], list[float], NDArray[np.float64]] | None = None,
     ) -> dict[str, NDArray[np.float64]]:
         """Let a recording pass without the governor; series of one length, NaN where unknown.
 
@@ -192,6 +193,10 @@ class Lumped:
         Returns, at the end of each stretch, `governed_c`, the temperature that the governor acts
         on, `sensor_c.NAME` before rounding, and `power_w`, what the work costs by the drive's
         energies. ValueError for other series.
+
+        `beside` are drives that differ from this one a little, what each has measured powers times,
+        and their own `air_k`, (stretches, drives): they follow it to first order. Series then are
+        (stretches, 1 + drives), this drive's first. ValueError for drives that differ otherwise.
         """
 
 @final

@@ -37,7 +37,7 @@ pub mod workload;
 
 pub use drive::{Answer, Drive, DriveError, LiveCounts, Transfer};
 pub use heat::Work;
-pub use lumped::{Demand, Followed, Lumped, Recorded, Served};
+pub use lumped::{Demand, Followed, Lumped, Others, Recorded, Served};
 pub use replay::{Op, ReplayOptions, Source, TraceIo};
 pub use samples::Samples;
 pub use spec::{DriveSpec, EnclosureSpec, SpecError};

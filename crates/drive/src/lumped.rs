@@ -6,6 +6,7 @@
 
 use crate::drive::{DriveError, of_heat};
 use crate::governor::Governor;
+use crate::heat::beside::{Beside, Fed};
 use crate::heat::{Heat, Work};
 use crate::power::PowerStates;
 use crate::spec::{DriveSpec, EnclosureSpec, SpecError, not_negative, positive};
@@ -84,6 +85,25 @@ pub struct Followed {
     pub governed_c: Vec<f64>,
     /// What each sensor shows, before it is rounded.
     pub sensors_c: Vec<Vec<f64>>,
+}
+
+/// Drives that differ a little from one that is followed.
+#[derive(Debug, Clone, Default)]
+pub struct Others<'a> {
+    /// Each as it begins, at rest or warmed.
+    pub drives: Vec<Lumped>,
+    /// What each measured power is multiplied by.
+    pub measured_x: Vec<f64>,
+    /// How much warmer the air is than their own, of all in a stretch, stretch by stretch.
+    pub air_k: &'a [f64],
+}
+
+/// Those, and what power states they rest in.
+struct Rest {
+    drives: Beside,
+    power: Vec<PowerStates>,
+    rest_w: Vec<f64>,
+    from_k: Vec<f64>,
 }
 
 /// What is asked of a drive, part by part, whether or not it keeps up: series of one length.
@@ -253,75 +273,143 @@ impl Lumped {
 
     /// Let a recording pass: the governor is left out, for what it permitted shows in the rates.
     pub fn follow(&mut self, recorded: &Recorded) -> Result<Followed, SpecError> {
+        self.follow_beside(recorded, Others::default())
+    }
+
+    /// Let a recording pass on it, and on others that differ from it a little: series have their
+    /// own value first, then those of the others, stretch by stretch.
+    pub fn follow_beside(
+        &mut self,
+        recorded: &Recorded,
+        others: Others,
+    ) -> Result<Followed, SpecError> {
         recorded.validate()?;
-        let count = recorded.dt_s.len();
+        let (count, width) = (recorded.dt_s.len(), others.drives.len());
+        if others.air_k.len() != count * width {
+            let expected = format!("it has to be {}, one a stretch and drive", count * width);
+            return Err(SpecError::new("air_k beside", others.air_k.len(), expected));
+        }
+        let (heats, power) = others.drives.into_iter().map(|one| (one.heat, one.power)).unzip();
+        let mut beside = Rest {
+            drives: Beside::new(&self.heat, heats, others.measured_x)?,
+            power,
+            rest_w: vec![0.0; width],
+            from_k: Vec::new(),
+        };
+        let cells = count * (1 + width);
         let mut followed = Followed {
-            power_w: Vec::with_capacity(count),
-            governed_c: Vec::with_capacity(count),
-            sensors_c: vec![Vec::with_capacity(count); self.sensor_names().len()],
+            power_w: Vec::with_capacity(cells),
+            governed_c: Vec::with_capacity(cells),
+            sensors_c: vec![Vec::with_capacity(cells); self.sensor_names().len()],
         };
         let own_air_c = self.heat.air_c();
-        if let Some(first_k) = recorded.air_k.first() {
-            self.heat.begin_in_air(own_air_c + first_k);
-        }
         for index in 0..count {
             let dt_s = recorded.dt_s[index];
-            let air_c = own_air_c + recorded.air_k[index];
-            if air_c != self.heat.air_c() {
-                self.heat.change_air(air_c);
-            }
+            let air_k = &others.air_k[index * width..][..width];
+            self.meet_air(own_air_c + recorded.air_k[index], air_k, index == 0, &mut beside.drives);
             let mut work = recorded.work[index].scaled(dt_s);
             work.busy_s = work.busy_s.min(dt_s);
             let told = std::mem::take(&mut work.active_s) / dt_s;
             let permitted = if told > 0.0 { told.min(1.0) } else { 1.0 };
             let is_loaded = work.by_name().iter().any(|(_, value)| *value > 0.0);
-            let measured_w = recorded.power_w[index];
-            followed.power_w.push(if is_loaded {
+            if is_loaded {
                 work.active_s = self.heat.active_s(dt_s, permitted);
                 self.power.wake();
-                self.follow_work(dt_s, &work, measured_w)
-            } else {
-                self.follow_rest(dt_s, measured_w)
-            });
+                for power in &mut beside.power {
+                    power.wake();
+                }
+            }
+            let first = followed.power_w.len();
+            followed.power_w.resize(first + 1 + width, 0.0);
+            let measured_w = Some(recorded.power_w[index]).filter(|power_w| !power_w.is_nan());
+            let powers_w = &mut followed.power_w[first..];
+            self.follow_stretch(dt_s, &work, is_loaded, measured_w, &mut beside, powers_w);
+            let others = &beside.drives;
             followed.governed_c.push(self.heat.governed_c());
+            followed.governed_c.extend((0..width).map(|one| others.governed_c(one)));
             for (sensor, values) in followed.sensors_c.iter_mut().enumerate() {
                 values.push(self.heat.sensor_c(sensor));
+                values.extend((0..width).map(|one| others.sensor_c(sensor, one)));
             }
         }
         Ok(followed)
     }
 
-    fn follow_work(&mut self, dt_s: f64, work: &Work, measured_w: f64) -> f64 {
-        let parts = (dt_s / FOLLOWED_STEP_S).ceil();
-        let (part_s, part) = (dt_s / parts, work.scaled(1.0 / parts));
-        let mut power_w = 0.0;
-        for _ in 0..parts as u64 {
-            if measured_w.is_nan() {
-                power_w += self.heat.step(part_s, &part, None) / parts;
+    /// Let the air be what it is in a stretch: that of others is so much warmer than their own.
+    fn meet_air(&mut self, air_c: f64, others_k: &[f64], is_first: bool, beside: &mut Beside) {
+        let by_k = air_c - self.heat.air_c();
+        if is_first {
+            self.heat.begin_in_air(air_c);
+        } else if by_k != 0.0 {
+            self.heat.change_air(air_c);
+        }
+        for (index, air_k) in others_k.iter().enumerate() {
+            let air_c = beside.own_air_c(index) + air_k;
+            if is_first {
+                beside.begin_in_air(index, air_c);
             } else {
-                power_w += self.heat.expected_w(part_s, &part, None) / parts;
-                self.heat.step_measured(part_s, &part, measured_w);
+                beside.change_air(index, air_c, by_k);
             }
         }
-        power_w
     }
 
-    fn follow_rest(&mut self, dt_s: f64, measured_w: f64) -> f64 {
-        let none = Work::default();
-        let (mut left_s, mut joules) = (dt_s, 0.0);
+    /// Let a stretch pass; adds the mean power that its work costs to `powers_w`.
+    fn follow_stretch(
+        &mut self,
+        dt_s: f64,
+        work: &Work,
+        is_loaded: bool,
+        measured_w: Option<f64>,
+        beside: &mut Rest,
+        powers_w: &mut [f64],
+    ) {
+        let mut left_s = dt_s;
         while left_s > 0.0 {
-            let step_s = self.resting_step_s(left_s, FOLLOWED_STEP_S);
-            left_s -= step_s;
-            let rest_w = self.power.power_w();
-            if measured_w.is_nan() {
-                joules += self.heat.step(step_s, &none, rest_w) * step_s;
+            let rest_w = if is_loaded { None } else { self.power.power_w() };
+            let longest_s = match measured_w {
+                Some(_) => FOLLOWED_STEP_S,
+                None => self.heat.longest_s(rest_w.is_some()),
+            };
+            let step_s = if is_loaded {
+                left_s / (left_s / longest_s).ceil()
             } else {
-                joules += self.heat.expected_w(step_s, &none, rest_w) * step_s;
-                self.heat.step_measured(step_s, &none, measured_w);
+                self.resting_step_s(left_s, longest_s)
+            };
+            left_s = if step_s < left_s { left_s - step_s } else { 0.0 };
+            let part = work.scaled(step_s / dt_s);
+            beside.from_k.clear();
+            beside.from_k.extend_from_slice(self.heat.above_k());
+            powers_w[0] += match measured_w {
+                Some(power_w) => {
+                    let expected_w = self.heat.expected_w(step_s, &part, rest_w);
+                    self.heat.step_measured(step_s, &part, power_w);
+                    expected_w
+                }
+                None => self.heat.step(step_s, &part, rest_w),
+            } * (step_s / dt_s);
+            if !is_loaded {
+                self.power.rest(step_s);
             }
-            self.power.rest(step_s);
+            if beside.power.is_empty() {
+                continue;
+            }
+            for (rest_w, power) in beside.rest_w.iter_mut().zip(&beside.power) {
+                *rest_w = power.power_w().unwrap_or(0.0);
+            }
+            let fed = Fed {
+                dt_s: step_s,
+                work: &part,
+                rest_w: rest_w.map(|own_w| (own_w, beside.rest_w.as_slice())),
+                measured_w,
+            };
+            beside.drives.step(&self.heat, &beside.from_k, &fed);
+            for (sum_w, power_w) in powers_w[1..].iter_mut().zip(beside.drives.expected_w()) {
+                *sum_w += power_w * (step_s / dt_s);
+            }
+            if !is_loaded {
+                beside.power.iter_mut().for_each(|power| power.rest(step_s));
+            }
         }
-        joules / dt_s
     }
 
     /// How long a step may be without load: a state's power holds from its entry on.

@@ -1,10 +1,10 @@
 //! `Drive` and `Lumped` for Python: JSON in, NumPy arrays out.
 
 use heatsoak_drive::{
-    Demand, Drive as Simulated, DriveError, DriveSpec, EnclosureSpec, Lumped as Heated, Recorded,
+    Demand, Drive as Simulated, DriveError, DriveSpec, EnclosureSpec, Lumped as Heated, Others, Recorded,
     ReplayOptions, Samples, Transfer as Copying, Work, Workload,
 };
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Deserialize;
@@ -314,7 +314,7 @@ impl Lumped {
         Lumped { lumped }
     }
 
-    #[pyo3(signature = (dt_s, *, work, power_w, air_k))]
+    #[pyo3(signature = (dt_s, *, work, power_w, air_k, beside = None))]
     fn follow<'py>(
         &mut self,
         py: Python<'py>,
@@ -322,6 +322,7 @@ impl Lumped {
         work: &Bound<'py, PyDict>,
         power_w: PyReadonlyArray1<'py, f64>,
         air_k: PyReadonlyArray1<'py, f64>,
+        beside: Option<(Vec<PyRef<'py, Lumped>>, Vec<f64>, PyReadonlyArray2<'py, f64>)>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let recorded = Recorded {
             dt_s: dt_s.as_slice()?,
@@ -329,14 +330,28 @@ impl Lumped {
             power_w: power_w.as_slice()?,
             air_k: air_k.as_slice()?,
         };
+        let mut others = Others::default();
+        if let Some((drives, measured_x, air_k)) = &beside {
+            others.drives = drives.iter().map(|one| one.lumped.clone()).collect();
+            others.measured_x.clone_from(measured_x);
+            others.air_k = air_k.as_slice()?;
+        }
+        let width = 1 + others.drives.len();
         let followed = py
-            .detach(|| self.lumped.follow(&recorded))
+            .detach(|| self.lumped.follow_beside(&recorded, others))
             .map_err(value_error)?;
         let result = PyDict::new(py);
-        result.set_item("power_w", followed.power_w.into_pyarray(py))?;
-        result.set_item("governed_c", followed.governed_c.into_pyarray(py))?;
+        let series = |values: Vec<f64>| match beside {
+            None => Ok(values.into_pyarray(py).into_any()),
+            Some(_) => {
+                let shape = [values.len() / width, width];
+                Ok::<_, PyErr>(values.into_pyarray(py).reshape(shape)?.into_any())
+            }
+        };
+        result.set_item("power_w", series(followed.power_w)?)?;
+        result.set_item("governed_c", series(followed.governed_c)?)?;
         for (name, values) in self.lumped.sensor_names().iter().zip(followed.sensors_c) {
-            result.set_item(format!("sensor_c.{name}"), values.into_pyarray(py))?;
+            result.set_item(format!("sensor_c.{name}"), series(values)?)?;
         }
         Ok(result)
     }

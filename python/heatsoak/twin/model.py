@@ -14,6 +14,7 @@ than through the board.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import exp, log
 from typing import Any, Literal
@@ -324,17 +325,52 @@ class ThermalModel:
         self, values: Values, measured: MeasuredRecording, start_k: float = 0.0
     ) -> "TemperatureCourse":
         """Return what the model makes of a recording that began `start_k` warmer than at rest."""
+        followed = self._started(values, measured, start_k).follow(
+            np.full(len(measured.t_s), measured.grid_s),
+            work=self._work_of(measured),
+            power_w=measured.power_w * values.get(METER, 1.0),
+            air_k=air_above_k(values, measured),
+        )
+        return TemperatureCourse.of(followed, measured.t_s)
+
+    def follow_beside(
+        self, tried: Sequence[Values], measured: MeasuredRecording, start: str
+    ) -> "TemperatureCourse":
+        """Return what drives that differ a little make of a recording, each a column.
+
+        `start` names how much warmer than at rest each began. All but the first are followed to
+        first order in what they differ by; those that cannot be are NaN. Raises ValueError where
+        the first cannot be.
+        """
+        first = tried[0]
+        lumped = self._started(first, measured, first[start])
+        beside: dict[int, Lumped] = {}
+        for index, values in enumerate(tried[1:], 1):
+            with suppress(ValueError):  # such as one that runs away at rest
+                beside[index] = self._started(values, measured, values[start])
+        meter_x = first.get(METER, 1.0)
+        air_k = [air_above_k(tried[index], measured) for index in beside]
+        followed = lumped.follow(
+            np.full(len(measured.t_s), measured.grid_s),
+            work=self._work_of(measured),
+            power_w=measured.power_w * meter_x,
+            air_k=air_above_k(first, measured),
+            beside=(
+                list(beside.values()),
+                [tried[index].get(METER, 1.0) / meter_x for index in beside],
+                np.array(air_k).reshape(len(beside), len(measured.t_s)).T.copy(),
+            ),
+        )
+        columns = [0, *beside]
+        found = {name: np.full((len(of), len(tried)), np.nan) for name, of in followed.items()}
+        for name, of in followed.items():
+            found[name][:, columns] = of
+        return TemperatureCourse.of(found, measured.t_s)
+
+    def _started(self, values: Values, measured: MeasuredRecording, start_k: float) -> Lumped:
         lumped = self.lumped(values, measured.place)
         lumped.warm(start_k)
-        return TemperatureCourse.of(
-            lumped.follow(
-                np.full(len(measured.t_s), measured.grid_s),
-                work=self._work_of(measured),
-                power_w=measured.power_w * values.get(METER, 1.0),
-                air_k=air_above_k(values, measured),
-            ),
-            measured.t_s,
-        )
+        return lumped
 
     def _work_of(self, measured: MeasuredRecording) -> Work:
         known = self._works.get(id(measured))
@@ -401,21 +437,10 @@ class TemperatureCourse:
         """Return the course of what the engine gave."""
         return cls(t_s, followed[f"sensor_c.{SENSOR}"], followed["governed_c"], followed["power_w"])
 
-    @classmethod
-    def beside(cls, courses: Sequence["TemperatureCourse | None"]) -> "TemperatureCourse":
-        """Return several over the same times, each a column; NaN of those that cannot be.
-
-        Raises ValueError where none of them can.
-        """
-        known = next(filter(None, courses), None)
-        if known is None:
-            raise ValueError("no such drive rests")
-        nowhere = np.full(len(known.t_s), np.nan)
-        of_all = (
-            np.column_stack([nowhere if one is None else getattr(one, name) for one in courses])
-            for name in ("sensor_c", "hidden_c", "power_w")
-        )
-        return cls(known.t_s, *of_all)
+    def columns(self, which: Sequence[int]) -> "TemperatureCourse":
+        """Return some of several courses."""
+        of = (one[:, which] for one in (self.sensor_c, self.hidden_c, self.power_w))
+        return TemperatureCourse(self.t_s, *of)
 
     def at(self, t_s: Array, values: Array) -> Array:
         """Return what one of its series is at other times; columns each on their own."""

@@ -1,8 +1,6 @@
 """Recordings and a network: its parameters, how far off they are, and which are the likeliest."""
 
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,7 +73,7 @@ class Problem:
             **{model.room_name(place): room_c for place, room_c in self.rooms_c.items()},
         }
         self.likelihoods = [Likelihood(one, first_noise(one.step_c)) for one in self.measured]
-        self._last: dict[int, tuple[tuple[float, ...], model.TemperatureCourse | None]] = {}
+        self._last: dict[int, tuple[list[tuple[float, ...]], model.TemperatureCourse]] = {}
 
     def set_noise(self, noise: Noise) -> None:
         """Take readings to have this noise."""
@@ -139,25 +137,21 @@ class Problem:
         return self.likelihoods[index].off_k(self._courses([self.values(u) for u in tried], index))
 
     def _courses(self, tried: Sequence[model.Values], index: int) -> model.TemperatureCourse:
-        """What the model makes of a recording, in columns; ValueError where none of them can be."""
+        """What the model makes of a recording, in columns; ValueError where the first cannot be."""
         # no limit changes what a recording does
         keys = [tuple(v for name, v in one.items() if name not in model.LIMITS) for one in tried]
         asked = dict(zip(keys, tried, strict=True))
-        known = dict([self._last[index]]) if index in self._last else {}
-
-        def follow(key: tuple[float, ...]) -> model.TemperatureCourse | None:
-            values = asked[key]
-            try:
-                return self.model.follow(values, self.measured[index], values[f"start_k@{index}"])
-            except ValueError:  # such as one that runs away at rest
-                return None
-
-        missing = [key for key in asked if key not in known]
-        # the engine does not hold Python's lock
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            known |= zip(missing, pool.map(follow, missing), strict=True)
-        self._last[index] = keys[0], known[keys[0]]
-        return model.TemperatureCourse.beside([known[key] for key in keys])
+        known = self._last.get(index)
+        if known is None or known[0] != list(asked):
+            known = (
+                list(asked),
+                self.model.follow_beside(
+                    list(asked.values()), self.measured[index], f"start_k@{index}"
+                ),
+            )
+            self._last[index] = known
+        columns = [known[0].index(key) for key in keys]
+        return known[1].columns(columns)
 
     def _slopes(self, u: Array, index: int, of: Callable[[Sequence[Array], int], Array]) -> Array:
         measured = self.measured[index]

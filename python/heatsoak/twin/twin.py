@@ -524,11 +524,9 @@ class Twin(Strict):
         if known is not None:
             return known.start_k
         likelihood = Likelihood(measured, self.noise)
-        values = self.values()
-        courses = TemperatureCourse.beside(
-            [self._model.follow(values, measured, k) for k in (0.0, 5.0)]
-        )
-        one, other = likelihood.covariance.whitened(likelihood.off_k(courses)).T
+        tried = [{**self.values(), "start_k": k} for k in (0.0, 5.0)]
+        course = self._model.follow_beside(tried, measured, "start_k")
+        one, other = likelihood.covariance.whitened(likelihood.off_k(course)).T
         slope = (other - one) / 5.0
         return float(-(slope @ one) / (slope @ slope + 1e-9))
 

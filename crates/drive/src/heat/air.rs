@@ -47,6 +47,14 @@ impl WayToAir {
         }
     }
 
+    /// How much more it carries than another one of the same node, of which it is the same
+    /// otherwise; none if it is not.
+    pub fn width_of(&self, other: &WayToAir) -> Option<f64> {
+        let width = self.given_w_per_k / other.given_w_per_k;
+        let given_w_per_k = self.given_w_per_k;
+        (*self == WayToAir { given_w_per_k, ..*other }).then_some(width)
+    }
+
     /// Its conductance at [`GIVEN_AT_K`], in air that moves as it does.
     pub fn linear_w_per_k(&self) -> f64 {
         let convected = (1.0 - self.radiated) * (1.0 + self.forced_cubed).cbrt();

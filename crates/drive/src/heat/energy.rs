@@ -160,6 +160,12 @@ impl EnergySpec {
         rest_w: Option<f64>,
     ) -> Sources {
         let base_w = rest_w.unwrap_or_else(|| self.idle_w + self.leakage_at_w(controller_c));
+        let [controller, nand] = self.worked_j(work);
+        self.shared(base_w * dt_s + controller, nand)
+    }
+
+    /// What work alone costs in J, in controller and NAND.
+    pub(super) fn worked_j(&self, work: &Work) -> [f64; 2] {
         let nand_uj = self.read_uj * work.read_pages
             + self.program_uj * (work.programmed_pages - work.cached_pages)
             + self.cache_program_uj.unwrap_or(self.program_uj) * work.cached_pages
@@ -169,10 +175,18 @@ impl EnergySpec {
             + self.host_read_uj * work.host_read_pages
             + self.host_write_uj * work.host_write_pages
             + self.move_uj * work.moved_pages;
-        let controller = base_w * dt_s
-            + self.active_w * work.active_s
-            + self.busy_w * work.busy_s
-            + controller_uj * 1e-6;
-        self.shared(controller, nand_uj * 1e-6)
+        let controller =
+            self.active_w * work.active_s + self.busy_w * work.busy_s + controller_uj * 1e-6;
+        [controller, nand_uj * 1e-6]
+    }
+
+    /// Energy that was measured, shared as `expected` is.
+    pub(super) fn measured_j(&self, expected: &Sources, joules: f64) -> Sources {
+        let factor = joules / expected.total();
+        if factor.is_finite() {
+            expected.scaled(factor)
+        } else {
+            self.shared(joules, 0.0)
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! [`sensor`] is what firmware knows of it. [`Heat`] is all of them together.
 
 pub mod air;
+pub mod beside;
 pub mod energy;
 pub mod network;
 pub mod sensor;
@@ -168,8 +169,7 @@ impl Heat {
     /// way, are those of the temperature at its beginning, which is why a longer one is taken in
     /// parts, with the same work in each of them.
     pub fn step(&mut self, dt_s: f64, work: &Work, rest_w: Option<f64>) -> f64 {
-        let leaks = rest_w.is_none() && self.energy.leakage_w > 0.0;
-        let longest_s = if leaks { LEAKAGE_STEP_S } else { AIR_STEP_S };
+        let longest_s = self.longest_s(rest_w.is_some());
         if dt_s <= longest_s {
             return self.pass(dt_s, work, rest_w) / dt_s;
         }
@@ -182,16 +182,17 @@ impl Heat {
         spent_j / dt_s
     }
 
+    /// The longest step that is taken at once, awake or in a power state.
+    pub fn longest_s(&self, rests: bool) -> f64 {
+        let leaks = !rests && self.energy.leakage_w > 0.0;
+        if leaks { LEAKAGE_STEP_S } else { AIR_STEP_S }
+    }
+
     /// Let `dt_s` pass, in which the drive drew `power_w`, as somebody measured. It went where
     /// `work` would have put it.
     pub fn step_measured(&mut self, dt_s: f64, work: &Work, power_w: f64) {
         let expected = self.energy.spent_j(dt_s, work, self.controller_c(), None);
-        let factor = power_w * dt_s / expected.total();
-        let spent = if factor.is_finite() {
-            expected.scaled(factor)
-        } else {
-            self.energy.shared(power_w * dt_s, 0.0)
-        };
+        let spent = self.energy.measured_j(&expected, power_w * dt_s);
         self.spend(dt_s, &spent);
     }
 
@@ -257,6 +258,11 @@ impl Heat {
         self.network.names()
     }
 
+    /// Its nodes, in kelvin above the air.
+    pub fn above_k(&self) -> &[f64] {
+        self.state.above_k()
+    }
+
     /// The temperature of a node.
     pub fn node_c(&self, index: usize) -> f64 {
         self.air_c + self.state.above_k()[index]
@@ -310,8 +316,11 @@ impl Heat {
     /// What a sensor shows, before it is rounded: the drive's part of it follows late, and the
     /// enclosure's `sensor_air_share` of it is the slot's air.
     pub fn sensor_c(&self, index: usize) -> f64 {
-        let sensor = &self.sensors[index];
-        self.air_c + (1.0 - self.sensor_air_share) * sensor.lag.value() + sensor.offset_c
+        self.shown_c(index, self.air_c, self.sensors[index].lag.value())
+    }
+
+    fn shown_c(&self, index: usize, air_c: f64, drives_k: f64) -> f64 {
+        air_c + (1.0 - self.sensor_air_share) * drives_k + self.sensors[index].offset_c
     }
 
     /// What a sensor reports: rounded to its `step_c`.

@@ -12,6 +12,7 @@ use std::ops::RangeInclusive;
 
 use super::HeatError;
 use super::air::WayToAir;
+use super::beside::Step;
 use crate::spec::{
     AIR, BOARD, CONTROLLER, EnclosureSpec, LinkSpec, NAND, NodeSpec, SpecError, ThermalSpec, check,
     positive,
@@ -437,6 +438,37 @@ impl Network {
             rate_per_s,
             by_mode,
             by_node,
+        }
+    }
+
+    /// The ways that lead to the air.
+    pub(super) fn ways_to_air(&self) -> &[WayToAir] {
+        &self.to_air
+    }
+
+    /// Whether another's nodes give their heat to the air in the same ways, of any width.
+    pub(super) fn is_alike(&self, other: &Network) -> bool {
+        let mut pairs = self.to_air.iter().zip(&other.to_air);
+        self.to_air.len() == other.to_air.len() && pairs.all(|(a, b)| a.width_of(b).is_some())
+    }
+
+    /// What a step of this length leaves of temperatures, and what power brings in it.
+    pub(super) fn passed(&self, length_s: f64) -> Step {
+        let n = self.names.len();
+        let mut lengths = Lengths::new(n);
+        lengths.set(&self.rate_per_s, length_s);
+        let sum = |cell: usize, of: &[f64]| -> f64 {
+            let modes = |node: usize| &self.by_node[node * n..][..n];
+            let both = modes(cell / n).iter().zip(modes(cell % n)).zip(of);
+            both.map(|((to, from), of)| to * from * of).sum()
+        };
+        let cells = 0..n * n;
+        Step {
+            kept: cells
+                .clone()
+                .map(|cell| sum(cell, &lengths.decay) * self.capacity_j_per_k[cell % n])
+                .collect(),
+            k_per_w: cells.map(|cell| sum(cell, &lengths.response)).collect(),
         }
     }
 

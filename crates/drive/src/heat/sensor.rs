@@ -58,6 +58,14 @@ impl Probes {
             .fold(f64::NEG_INFINITY, f64::max)
     }
 
+    /// The weights of nodes, where nothing else counts.
+    pub(super) fn only(&self) -> Option<&[(usize, f64)]> {
+        match self.0.as_slice() {
+            [(weights, 0.0)] => Some(&weights.0),
+            _ => None,
+        }
+    }
+
     /// Whether there are several.
     pub(super) fn are_several(&self) -> bool {
         self.0.len() > 1
