@@ -372,6 +372,16 @@ class Trace:
         next one; for `last_us` after the last.
         """
 
+def whiten(
+    t_s: NDArray[np.float64], noise: tuple[float, float, float], readings: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], float]:
+    """Return what is new in each reading, in standard deviations, and ln det of their covariance.
+
+    `noise` is the standard deviation of each reading on its own, that of a deviation that lasts (an
+    Ornstein-Uhlenbeck process), and for how long it does. `readings` are (times, columns), each
+    column on its own. ValueError for other rows than times.
+    """
+
 def decafs(values: NDArray[np.float64], correlation: float, penalty: float) -> NDArray[np.int64]:
     """Return the optimal segmentation into levels under AR(1) noise (exact).
 

@@ -289,7 +289,11 @@ impl Lumped {
             let expected = format!("it has to be {}, one a stretch and drive", count * width);
             return Err(SpecError::new("air_k beside", others.air_k.len(), expected));
         }
-        let (heats, power) = others.drives.into_iter().map(|one| (one.heat, one.power)).unzip();
+        let (heats, power) = others
+            .drives
+            .into_iter()
+            .map(|one| (one.heat, one.power))
+            .unzip();
         let mut beside = Rest {
             drives: Beside::new(&self.heat, heats, others.measured_x)?,
             power,
@@ -306,7 +310,12 @@ impl Lumped {
         for index in 0..count {
             let dt_s = recorded.dt_s[index];
             let air_k = &others.air_k[index * width..][..width];
-            self.meet_air(own_air_c + recorded.air_k[index], air_k, index == 0, &mut beside.drives);
+            self.meet_air(
+                own_air_c + recorded.air_k[index],
+                air_k,
+                index == 0,
+                &mut beside.drives,
+            );
             let mut work = recorded.work[index].scaled(dt_s);
             work.busy_s = work.busy_s.min(dt_s);
             let told = std::mem::take(&mut work.active_s) / dt_s;
@@ -326,7 +335,9 @@ impl Lumped {
             self.follow_stretch(dt_s, &work, is_loaded, measured_w, &mut beside, powers_w);
             let others = &beside.drives;
             followed.governed_c.push(self.heat.governed_c());
-            followed.governed_c.extend((0..width).map(|one| others.governed_c(one)));
+            followed
+                .governed_c
+                .extend((0..width).map(|one| others.governed_c(one)));
             for (sensor, values) in followed.sensors_c.iter_mut().enumerate() {
                 values.push(self.heat.sensor_c(sensor));
                 values.extend((0..width).map(|one| others.sensor_c(sensor, one)));
@@ -365,7 +376,11 @@ impl Lumped {
     ) {
         let mut left_s = dt_s;
         while left_s > 0.0 {
-            let rest_w = if is_loaded { None } else { self.power.power_w() };
+            let rest_w = if is_loaded {
+                None
+            } else {
+                self.power.power_w()
+            };
             let longest_s = match measured_w {
                 Some(_) => FOLLOWED_STEP_S,
                 None => self.heat.longest_s(rest_w.is_some()),
@@ -375,7 +390,11 @@ impl Lumped {
             } else {
                 self.resting_step_s(left_s, longest_s)
             };
-            left_s = if step_s < left_s { left_s - step_s } else { 0.0 };
+            left_s = if step_s < left_s {
+                left_s - step_s
+            } else {
+                0.0
+            };
             let part = work.scaled(step_s / dt_s);
             beside.from_k.clear();
             beside.from_k.extend_from_slice(self.heat.above_k());

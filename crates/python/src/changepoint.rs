@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
 use crate::convert::value_error;
@@ -54,6 +54,33 @@ pub fn pieces<'py>(
         })
         .collect();
     Ok((rows.into_pyarray(py).reshape([found.len(), 5])?, described))
+}
+
+/// Leaves what is new in readings; see `_core.pyi`.
+#[pyfunction]
+pub fn whiten<'py>(
+    py: Python<'py>,
+    t_s: PyReadonlyArray1<'py, f64>,
+    noise: (f64, f64, f64),
+    readings: PyReadonlyArray2<'py, f64>,
+) -> PyResult<(Bound<'py, PyArray2<f64>>, f64)> {
+    let (own, lasting, lasting_s) = noise;
+    let noise = heatsoak_changepoint::LastingNoise {
+        own,
+        lasting,
+        lasting_s,
+    };
+    let readings = readings.as_array();
+    let (rows, columns) = readings.dim();
+    if rows != t_s.len()? || columns == 0 {
+        let expected = format!("{} rows, one for each time", t_s.len()?);
+        return Err(value_error(format!(
+            "readings have {rows} x {columns}: they have {expected}"
+        )));
+    }
+    let mut white: Vec<f64> = readings.iter().copied().collect();
+    let log_det = heatsoak_changepoint::whiten(noise, &contiguous(&t_s), columns, &mut white);
+    Ok((white.into_pyarray(py).reshape([rows, columns])?, log_det))
 }
 
 /// Segments a series by mean and variance; see `_core.pyi`.

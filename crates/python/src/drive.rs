@@ -1,8 +1,8 @@
 //! `Drive` and `Lumped` for Python: JSON in, NumPy arrays out.
 
 use heatsoak_drive::{
-    Demand, Drive as Simulated, DriveError, DriveSpec, EnclosureSpec, Lumped as Heated, Others, Recorded,
-    ReplayOptions, Samples, Transfer as Copying, Work, Workload,
+    Demand, Drive as Simulated, DriveError, DriveSpec, EnclosureSpec, Lumped as Heated, Others,
+    Recorded, ReplayOptions, Samples, Transfer as Copying, Work, Workload,
 };
 use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -322,7 +322,11 @@ impl Lumped {
         work: &Bound<'py, PyDict>,
         power_w: PyReadonlyArray1<'py, f64>,
         air_k: PyReadonlyArray1<'py, f64>,
-        beside: Option<(Vec<PyRef<'py, Lumped>>, Vec<f64>, PyReadonlyArray2<'py, f64>)>,
+        beside: Option<(
+            Vec<PyRef<'py, Lumped>>,
+            Vec<f64>,
+            PyReadonlyArray2<'py, f64>,
+        )>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let recorded = Recorded {
             dt_s: dt_s.as_slice()?,

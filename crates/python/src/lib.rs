@@ -22,5 +22,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(changepoint::hampel, module)?)?;
     module.add_function(wrap_pyfunction!(changepoint::pelt_mean_var, module)?)?;
     module.add_function(wrap_pyfunction!(changepoint::pieces, module)?)?;
+    module.add_function(wrap_pyfunction!(changepoint::whiten, module)?)?;
     Ok(())
 }

@@ -15,9 +15,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
-from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 
+from heatsoak._core import whiten
 from heatsoak.analysis.sensors.readings import Stretch
 from heatsoak.catalog.specs import Strict
 from heatsoak.twin import readings
@@ -56,28 +56,12 @@ class Noise(Strict):
     lasting_k: float = Field(ge=0)
     lasting_s: float = Field(gt=0)
 
+    def whitened(self, t_s: Array, off_k: Array) -> tuple[Array, float]:
+        """Return what is new in each reading, in standard deviations, (readings, columns).
 
-@dataclass(frozen=True)
-class Covariance:
-    """That of averaged readings, by its lower triangular `factor`, in K."""
-
-    factor: Array
-
-    @classmethod
-    def of(cls, noise: Noise, t_s: Array) -> Self:
-        """Return that of readings at `t_s` with a noise."""
-        covariance = noise.lasting_k**2 * np.exp(-np.abs(t_s[:, None] - t_s) / noise.lasting_s)
-        covariance[np.diag_indices(len(t_s))] += noise.own_k**2
-        return cls(cholesky(covariance, lower=True, check_finite=False))
-
-    @property
-    def log_det(self) -> float:
-        """The logarithm of its determinant."""
-        return 2.0 * float(np.sum(np.log(np.diag(self.factor))))
-
-    def whitened(self, off_k: Array) -> Array:
-        """Return what is new in each reading, in standard deviations; columns each on their own."""
-        return np.asarray(solve_triangular(self.factor, off_k, lower=True, check_finite=False))
+        Beside it the logarithm of the determinant of the readings' covariance.
+        """
+        return whiten(t_s, (self.own_k, self.lasting_k, self.lasting_s), off_k)
 
 
 def first_noise(step_c: float) -> Noise:
@@ -86,7 +70,7 @@ def first_noise(step_c: float) -> Noise:
 
 
 class Likelihood:
-    """The residuals of one recording under one noise; `covariance` is the readings'.
+    """The residuals of one recording under one noise; `whitened` takes their correlation out.
 
     What made a fall is not known. `heat` says of each how likely the governor did, by what the
     judge says and how near to the limit a model has it then: its residuals count for so much.
@@ -97,7 +81,7 @@ class Likelihood:
     ) -> None:
         self.measured = measured
         self.noise = noise
-        self.covariance = Covariance.of(noise, measured.bin_t_s)
+        self._bin_t_s = measured.bin_t_s
         judged = np.array([fall.heat for fall in measured.falls])
         self.heat = judged if heat is None else heat
         self._binned_c = measured.binned_c
@@ -115,13 +99,22 @@ class Likelihood:
         modelled = course.at(self.measured.reading_t_s, course.sensor_c)
         return np.asarray(self._binned_c[:, None] - self.measured.averaged(modelled))
 
+    def whitened(self, off_k: Array) -> Array:
+        """Return what is new in each reading, in standard deviations."""
+        return self.noise.whitened(self._bin_t_s, off_k)[0]
+
+    @property
+    def log_det(self) -> float:
+        """The logarithm of the determinant of the readings' covariance."""
+        return self.noise.whitened(self._bin_t_s, self._binned_c[:, None])[1]
+
     def residuals(self, course: TemperatureCourse, limit_c: Array, meter_x: Array) -> Array:
         """Return residuals of courses in standard deviations, (residuals, courses).
 
         Those of readings come first, then of falls, of what never fell, and of power where it was
         measured. `limit_c` and `meter_x` have a number for each course.
         """
-        found = [self.covariance.whitened(self.off_k(course))]
+        found = [self.whitened(self.off_k(course))]
         for fall, heat in zip(self._falls, self.heat.tolist(), strict=True):
             onset, held, before = fall.off(course, limit_c)[:3]
             found += [sqrt(heat) * onset, sqrt(heat) * held, sqrt(1.0 - heat) * before]
@@ -230,9 +223,8 @@ def estimate_noise(
         total = float(np.sum(((x - middle) / spread) ** 2))
         information = np.eye(slopes[0].shape[1])
         for t_s, both in zip(times_s, residual_and_slopes, strict=True):
-            covariance = Covariance.of(noise, t_s)
-            white = covariance.whitened(both)
-            total += float(white[:, 0] @ white[:, 0]) + covariance.log_det
+            white, log_det = noise.whitened(t_s, both)
+            total += float(white[:, 0] @ white[:, 0]) + log_det
             information += white[:, 1:].T @ white[:, 1:]
         return total + float(np.linalg.slogdet(information)[1])
 

@@ -249,7 +249,7 @@ def solve(problem: Problem, start: Array | None = None, *, roughly: bool = False
     slope = problem.jacobian(u)
     information = slope.T @ slope
     residuals = problem.residuals(u)
-    log_det = sum(likelihood.covariance.log_det for likelihood in problem.likelihoods)
+    log_det = sum(likelihood.log_det for likelihood in problem.likelihoods)
     log_information = float(np.linalg.slogdet(information)[1])
     evidence = above - 0.5 * (float(residuals @ residuals) + log_det + log_information)
     covariance = np.asarray(np.linalg.inv(information), dtype=np.float64)

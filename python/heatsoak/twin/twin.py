@@ -526,7 +526,7 @@ class Twin(Strict):
         likelihood = Likelihood(measured, self.noise)
         tried = [{**self.values(), "start_k": k} for k in (0.0, 5.0)]
         course = self._model.follow_beside(tried, measured, "start_k")
-        one, other = likelihood.covariance.whitened(likelihood.off_k(course)).T
+        one, other = likelihood.whitened(likelihood.off_k(course)).T
         slope = (other - one) / 5.0
         return float(-(slope @ one) / (slope @ slope + 1e-9))
 

@@ -52,7 +52,12 @@ impl WayToAir {
     pub fn width_of(&self, other: &WayToAir) -> Option<f64> {
         let width = self.given_w_per_k / other.given_w_per_k;
         let given_w_per_k = self.given_w_per_k;
-        (*self == WayToAir { given_w_per_k, ..*other }).then_some(width)
+        (*self
+            == WayToAir {
+                given_w_per_k,
+                ..*other
+            })
+        .then_some(width)
     }
 
     /// Its conductance at [`GIVEN_AT_K`], in air that moves as it does.

@@ -97,10 +97,7 @@ struct Lags {
 }
 
 impl Lags {
-    fn of<'a>(
-        nodes: usize,
-        of: impl Iterator<Item = (&'a Probes, &'a Lag)>,
-    ) -> Option<Lags> {
+    fn of<'a>(nodes: usize, of: impl Iterator<Item = (&'a Probes, &'a Lag)>) -> Option<Lags> {
         let (probes, lags): (Vec<_>, Vec<_>) = of.unzip();
         let mut weights = vec![0.0; nodes * lags.len()];
         for (index, probes) in probes.iter().enumerate() {
@@ -145,7 +142,9 @@ impl Beside {
             return Err(refused("another drive", expected));
         }
         let several = || refused("a drive with `hottest`", "it has to have weights");
-        let governed = heats.iter().map(|one| (&one.governed_probes, &one.governed));
+        let governed = heats
+            .iter()
+            .map(|one| (&one.governed_probes, &one.governed));
         let governed = Lags::of(nodes, governed).ok_or_else(several)?;
         let sensors = (0..base.sensors.len())
             .map(|sensor| {
@@ -249,8 +248,12 @@ impl Beside {
         let (count, dt_s) = (self.heats.len(), fed.dt_s);
         let controller_c = base.air_c + from_k[CONTROLLER_INDEX];
         let own_rest_w = fed.rest_w.map(|(own_w, _)| own_w);
-        let own = base.energy.spent_j(dt_s, fed.work, controller_c, own_rest_w);
-        let own = fed.measured_w.map_or(own, |w| base.energy.measured_j(&own, w * dt_s));
+        let own = base
+            .energy
+            .spent_j(dt_s, fed.work, controller_c, own_rest_w);
+        let own = fed
+            .measured_w
+            .map_or(own, |w| base.energy.measured_j(&own, w * dt_s));
         let leakage_w = base.energy.leakage_at_w(controller_c);
         let per_k = LN_2 / base.energy.leakage_doubling_k;
         self.worked_j.fill([0.0; 2]);
@@ -266,8 +269,8 @@ impl Beside {
         self.power_w.fill(0.0);
         for (index, heat) in self.heats.iter().enumerate() {
             let energy = &heat.energy;
-            let warmer_k = self.above_k[CONTROLLER_INDEX * count + index] + self.air_c[index]
-                - base.air_c;
+            let warmer_k =
+                self.above_k[CONTROLLER_INDEX * count + index] + self.air_c[index] - base.air_c;
             let [controller_j, nand_j] = self.worked_j[index];
             let awake_w = || {
                 let leaks = energy.leakage_w / base.energy.leakage_w.max(f64::MIN_POSITIVE);
@@ -279,7 +282,8 @@ impl Beside {
             let spent = fed.measured_w.map_or(expected, |w| {
                 energy.measured_j(&expected, w * self.measured_x[index] * dt_s)
             });
-            self.power_w[CONTROLLER_INDEX * count + index] = (spent.controller - own.controller) / dt_s;
+            self.power_w[CONTROLLER_INDEX * count + index] =
+                (spent.controller - own.controller) / dt_s;
             self.power_w[NAND_INDEX * count + index] = (spent.nand - own.nand) / dt_s;
             self.power_w[BOARD_INDEX * count + index] = (spent.board - own.board) / dt_s;
         }
