@@ -1,6 +1,7 @@
 use super::*;
 use crate::heat::Work;
-use crate::lumped::{Demand, Lumped, Recorded, Served};
+use crate::lumped::{Demand, Lumped, Others, Recorded, Served};
+use crate::spec::NodeSpec;
 use proptest::prelude::{ProptestConfig, prop, prop_assert, proptest};
 
 /// What rates cost: reads come from flash, and writes are programmed once.
@@ -314,4 +315,156 @@ proptest! {
             prop_assert!(found.mb_s[second] <= 3000.0 * (1.0 + 1e-9));
         }
     }
+}
+
+/// Half an hour of writes in bursts, in air that a neighbour warms.
+fn bursts(power_w: f64) -> (Vec<f64>, Vec<Work>, Vec<f64>, Vec<f64>) {
+    let spec = sample::small_drive();
+    let at = |second: usize| match second % 200 {
+        ..120 => work(&spec, [200.0, 900.0], [1500.0, 7000.0]),
+        _ => Work::default(),
+    };
+    let air_k = |second: usize| 8.0 * (1.0 - (-(second as f64) / 300.0).exp());
+    (
+        (0..1800)
+            .map(|second| if second < 20 { 2.5 } else { 1.0 })
+            .collect(),
+        (0..1800).map(at).collect(),
+        (0..1800)
+            .map(|second| {
+                if second % 200 < 120 {
+                    power_w
+                } else {
+                    power_w / 6.0
+                }
+            })
+            .collect(),
+        (0..1800).map(air_k).collect(),
+    )
+}
+
+#[test]
+fn drives_beside_one_go_as_far_as_they_do_alone() {
+    let moved: [fn(&mut DriveSpec, &mut EnclosureSpec); 9] = [
+        |drive, _| drive.thermal.nodes.get_mut("controller").unwrap().j_per_k *= 1.001,
+        |drive, _| drive.thermal.links.values_mut().next().unwrap().k_per_w *= 1.001,
+        |_, place| {
+            place
+                .links
+                .values_mut()
+                .for_each(|link| link.k_per_w *= 1.001)
+        },
+        |_, place| place.air_c += 0.01,
+        |drive, _| drive.energy.idle_w *= 1.001,
+        |drive, _| drive.energy.leakage_w *= 1.001,
+        |drive, _| drive.energy.program_uj *= 1.001,
+        |drive, _| {
+            drive
+                .power_states
+                .iter_mut()
+                .for_each(|one| one.power_w *= 1.001)
+        },
+        |drive, _| {
+            drive
+                .sensors
+                .values_mut()
+                .for_each(|one| one.lag_s = one.lag_s * 1.001 + 0.001)
+        },
+    ];
+    let (spec, place) = (sample::small_drive(), sample::place());
+    for measured_w in [f64::NAN, 6.0] {
+        let (dt_s, work, power_w, air_k) = bursts(measured_w);
+        let recorded = Recorded {
+            dt_s: &dt_s,
+            work: &work,
+            power_w: &power_w,
+            air_k: &air_k,
+        };
+        let alone = Lumped::new(&spec, &place)
+            .unwrap()
+            .follow(&recorded)
+            .unwrap();
+        let drives: Vec<Lumped> = moved
+            .iter()
+            .map(|change| {
+                let (mut spec, mut place) = (spec.clone(), place.clone());
+                change(&mut spec, &mut place);
+                Lumped::new(&spec, &place).unwrap()
+            })
+            .collect();
+        let width = 1 + drives.len();
+        // the last of them measures more, in air that its neighbour warms more
+        let mut measured_x = vec![1.0; drives.len()];
+        measured_x[8] = 1.001;
+        let warmed = |k: &f64| [vec![*k; 8], vec![1.001 * k]].concat();
+        let others_k: Vec<f64> = air_k.iter().flat_map(warmed).collect();
+        let others = Others {
+            drives: drives.clone(),
+            measured_x,
+            air_k: &others_k,
+        };
+        let mut base = Lumped::new(&spec, &place).unwrap();
+        let beside = base.follow_beside(&recorded, others).unwrap();
+        for (index, mut drive) in drives.into_iter().enumerate() {
+            let more = if index == 8 { 1.001 } else { 1.0 };
+            let own_w: Vec<f64> = power_w.iter().map(|power_w| more * power_w).collect();
+            let own_k: Vec<f64> = air_k.iter().map(|k| more * k).collect();
+            let own = drive
+                .follow(&Recorded {
+                    air_k: &own_k,
+                    power_w: &own_w,
+                    ..recorded
+                })
+                .unwrap();
+            for (own, alone, beside) in [
+                (&own.governed_c, &alone.governed_c, &beside.governed_c),
+                (&own.sensors_c[0], &alone.sensors_c[0], &beside.sensors_c[0]),
+                (&own.power_w, &alone.power_w, &beside.power_w),
+            ] {
+                let off = |at: usize| {
+                    (
+                        own[at] - alone[at],
+                        beside[at * width + index + 1] - alone[at],
+                    )
+                };
+                let furthest = (0..own.len())
+                    .map(|at| off(at).0.abs())
+                    .fold(1e-9, f64::max);
+                for at in 0..own.len() {
+                    let (goes, went) = off(at);
+                    assert!(
+                        (goes - went).abs() < 0.005 * furthest,
+                        "{index} {at}: {goes} {went}"
+                    );
+                    assert_eq!(beside[at * width], alone[at]);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_drive_of_another_network_is_not_followed_beside() {
+    let (spec, mut other) = (sample::small_drive(), sample::place());
+    let mut base = Lumped::new(&spec, &sample::place()).unwrap();
+    other
+        .nodes
+        .insert("plate".to_owned(), NodeSpec { j_per_k: 20.0 });
+    other.links.insert(
+        "plate".to_owned(),
+        sample::link("board", "plate", 1.0, None),
+    );
+    let others = Others {
+        drives: vec![Lumped::new(&spec, &other).unwrap()],
+        measured_x: vec![1.0],
+        air_k: &[],
+    };
+    let none = Recorded {
+        dt_s: &[],
+        work: &[],
+        power_w: &[],
+        air_k: &[],
+    };
+    let error = base.follow_beside(&none, others).unwrap_err().to_string();
+    assert!(error.starts_with("beside is another drive:"), "{error}");
 }
