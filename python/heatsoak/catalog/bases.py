@@ -23,11 +23,9 @@ def over(below: Tables, above: Tables) -> Tables:
     merged = {**below, "hottest": ()} if "weights" in above and "hottest" in below else dict(below)
     for key, value in above.items():
         old = below.get(key)
-        is_whole = key == "weights" or (
-            key == "law" and isinstance(value, dict) and "kind" in value
-        )
-        if isinstance(old, dict) and isinstance(value, dict) and not is_whole:
-            merged[key] = value if "value" in value else over(old, value)
+        if isinstance(old, dict) and isinstance(value, dict) and key != "weights":
+            is_whole = "value" in value or (key == "law" and "kind" in value)
+            merged[key] = value if is_whole else over(old, value)
         else:
             merged[key] = value
     return merged
@@ -73,7 +71,7 @@ def _governed(drive: Tables, own: Tables, name: str) -> Tables:
     named, governor = drive.get("family", ""), dict(drive["governor"])
     if named and named not in families():
         raise UsageError(f"{name}: family: there is no '{named}'{suggestion(named, families())}")
-    family = families().get(named) or family_of(drive["model"], *own.get("also", ()))
+    family = family_of(named, drive["model"], *own.get("also", ()))
     composite = dict(drive["sensors"]["composite"])
     if not any(link["k_per_w"].get("fitted") for link in drive["thermal"]["links"].values()):
         composite |= family.felt()
@@ -89,11 +87,8 @@ def _governed(drive: Tables, own: Tables, name: str) -> Tables:
 def _scaled(base: Tables, drive: Tables, own: Tables) -> dict[tuple[str, str], float]:
     """The numbers that follow capacity and ratings, by table and key."""
     rated, nand, capacity = drive["rated"], base["nand"], own.get("capacity", {})
-    larger = (
-        capacity["raw_bytes"]["value"] / base["capacity"]["raw_bytes"]["value"]
-        if "raw_bytes" in capacity
-        else drive["capacity"]["user_bytes"]["value"] / base["capacity"]["user_bytes"]["value"]
-    )
+    of = "raw_bytes" if "raw_bytes" in capacity else "user_bytes"
+    larger = drive["capacity"][of]["value"] / base["capacity"][of]["value"]
     channels = drive["nand"]["channels"]["value"]
     like = {"value": max(round(nand["dies"]["value"] * larger / channels), 1) * channels}
     dies = own.get("nand", {}).get("dies", like)

@@ -45,12 +45,15 @@ class ControllerFamily(BaseModel):
 
         Of an unknown family, that is a usual warning temperature. None if nothing tells.
         """
-        if self.starts_at_c is None and warning_c is None:
+        if self.starts_at_c is not None:
+            low, high = self.starts_at_c
+        elif warning_c is None:
             return None
-        if self.starts_k is self.starts_at_c is None:
+        elif self.starts_k is not None:
+            low, high = warning_c + self.starts_k[0], warning_c + self.starts_k[1]
+        else:
             number = {"value": warning_c, "assumed": "it starts at a warning temperature"}
             return number if warning_c <= _MOST_WARNING_C else None
-        low, high = self.starts_at_c or (warning_c + k for k in self.starts_k)
         return {**self._as((low + high) / 2), "spread": max((high - low) / 2, 1)}
 
     def felt(self) -> dict[str, Any]:
@@ -95,9 +98,10 @@ def families() -> dict[str, ControllerFamily]:
 def family_of(*names: str | None) -> ControllerFamily:
     """Return the family of a drive by what it reports as its model; one without rules if unknown.
 
-    Of several names, or patterns of a table of models, the longest pattern that fits one counts.
+    Of several names, or patterns of a table of models, the longest pattern that fits one counts;
+    a family's own id before them all.
     """
-    fitting = [
+    fitting = [(inf, families()[name]) for name in names if name in families()] + [
         (len(pattern), family)
         for family in families().values()
         for pattern in family.models

@@ -18,9 +18,11 @@ _CATALOG = files("heatsoak.catalog")
 _SHOWN_BY = {"drive": "heatsoak drives lists them", "enclosure": "heatsoak places lists them"}
 #: Where the numbers of the table of models come from.
 _RECALLED = {"assumed": "of its data sheet, recalled, or of public listings"}
-#: What a drive with a stated maximum of its power draws of that on average: of 51 pairs, quartiles
-#: of which are 0.64, 0.83 and 0.94; and by which shares that and a stated average differ.
-_OF_PS0, _OF_PS0_SPREAD, _STATED_SPREAD = 0.8, 0.15 / 0.8, 0.15
+#: By which share a stated average of power is off, of three drives that were fitted.
+_STATED_SPREAD = 0.15
+#: What a drive draws of the most that it declares, in 51 pairs: quartiles 0.64, 0.83 and 0.94.
+_OF_PS0_SHARE = 0.8
+_OF_PS0 = {"assumed": "0.8 of what listings show it to declare for power state 0", "spread": 0.19}
 #: The tables that make a file a twin's: a drive over its base, and the places it was fitted in.
 _TWIN = {"drive", "places", "parameters"}
 
@@ -141,13 +143,12 @@ def _tables_of_model(row: dict[str, str]) -> dict[str, Any]:
     if row["cache_gb"]:
         cache_bytes = bases.whole_pages(float(row["cache_gb"]) * 1e9)
         told["cache"] = {"bytes": {"value": cache_bytes, **_RECALLED}} if cache_bytes else "none"
+    rated, ps0_w = told.setdefault("rated", {}), row["limits.ps0_w"]
     for way in ("read_w", "write_w"):
-        if row[f"rated.{way}"]:
-            told["rated"][way]["spread"] = _STATED_SPREAD
-        elif row["limits.ps0_w"]:
-            mean = {"value": _OF_PS0 * float(row["limits.ps0_w"]), "spread": _OF_PS0_SPREAD}
-            of = "of the most that public listings show it to declare for its first power state"
-            told.setdefault("rated", {})[way] = mean | {"assumed": f"{_OF_PS0:g} {of}"}
+        if way in rated:
+            rated[way]["spread"] = _STATED_SPREAD
+        elif ps0_w:
+            rated[way] = {**_OF_PS0, "value": _OF_PS0_SHARE * float(ps0_w)}
     return told
 
 

@@ -356,6 +356,8 @@ _WHOLE = (
     *("controller.map_cache.bytes_covered", "controller.map_cache.piece_bytes"),
     *("cache.bytes", "cache.bits"),
 )
+#: What the simulation does not use.
+_ABOUT = ("id", "model", "also", "enclosure", "base", "family", "basis", "rated", "limits")
 #: Of bytes: nine petabytes. Larger whole numbers are not exact in every part of the simulation.
 _LARGEST = 2**53
 #: What a drive does takes no longer: a simulated run would wait for it.
@@ -460,17 +462,7 @@ class Drive(Strict):
     def core_json(self) -> str:
         """Return what :class:`heatsoak._core.Drive` takes."""
         spec = plain(self)
-        for name in (
-            "id",
-            "model",
-            "also",
-            "enclosure",
-            "base",
-            "family",
-            "basis",
-            "rated",
-            "limits",
-        ):
+        for name in _ABOUT:
             spec.pop(name, None)
         for path in _WHOLE:
             *tables, key = path.split(".")
