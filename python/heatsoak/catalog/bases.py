@@ -72,12 +72,13 @@ def _governed(drive: Tables, own: Tables, name: str) -> Tables:
     if named and named not in families():
         raise UsageError(f"{name}: family: there is no '{named}'{suggestion(named, families())}")
     family = family_of(named, drive["model"], *own.get("also", ()))
+    warning_c = drive.get("limits", {}).get("wctemp_c", {}).get("value")
+    starts, law = family.starts(warning_c), governor["law"]
     composite = dict(drive["sensors"]["composite"])
     if not any(link["k_per_w"].get("fitted") for link in drive["thermal"]["links"].values()):
         composite |= family.felt()
-        governor |= family.felt()
-    warning_c = drive.get("limits", {}).get("wctemp_c", {}).get("value")
-    starts, law = family.starts(warning_c), governor["law"]
+        # what the class begins at is of what the class reports
+        governor |= family.felt() if starts else {}
     if starts and "assumed" in law.get("engage_c", {}):
         governor["law"] = {**law, "engage_c": starts}
     ruled = {"governor": governor, "sensors": {**drive["sensors"], "composite": composite}}

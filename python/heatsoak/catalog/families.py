@@ -59,14 +59,14 @@ class ControllerFamily(BaseModel):
     def felt(self) -> dict[str, Any]:
         """Return which chips' temperatures the composite is, as a sensor's tables have it.
 
-        The hottest of several sensors is the controller's. Empty if nothing tells.
+        The coolest sensor is the flash's, a hotter one the controller's. Empty if nothing tells.
         """
         above_k = dict.fromkeys(self.composite, 0.0) | self.above_k
-        hottest = max(above_k.values(), default=0.0) if len(above_k) > 1 else inf
+        coolest_k = min([0.0, *above_k.values()])
         probes = [
             {
-                "weights": {"controller" if above_k[name] == hottest else "nand": self._as(1)},
-                "offset_c": self._as(-above_k[name]),
+                "weights": {"controller" if above_k[name] > coolest_k else "nand": self._as(1)},
+                "offset_c": self._as(0.0 - above_k[name]),
             }
             for name in self.composite
         ]
