@@ -29,11 +29,7 @@ from needs import needs
 from rest_long import rest_soak
 from started import small_disk
 
-pytestmark = [
-    needs_loop,
-    pytest.mark.slow,
-    needs("nbdkit", "fio"),
-]
+pytestmark = [needs_loop, pytest.mark.slow, needs("nbdkit", "fio")]
 
 MIB = 1 << 20
 #: Two of the 256 parts that a sample is taken from have less than 200 kB.

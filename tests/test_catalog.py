@@ -468,10 +468,36 @@ def test_a_bad_place_is_answered_with_its_file_and_key(
 
 
 def test_drives_throttle_where_others_of_their_controller_do() -> None:
+    of_no_family = 0
     for drive in map(catalog.load_drive, catalog.drive_ids()):
-        if drive.basis == "data sheet" and drive.limits and drive.limits.wctemp_c:
-            starts_c = family_of(drive.model).starts_c(drive.limits.wctemp_c.value)
-            assert starts_c in (None, drive.governor.begins.value), drive.id
+        family = family_of(drive.family, drive.model, *drive.also)
+        of_no_family += drive.basis != "class" and not family.controller
+        warning = drive.limits and drive.limits.wctemp_c
+        if drive.basis == "data sheet":
+            begins = family.starts(warning.value if warning else None) or {"value": None}
+            assert begins["value"] in (None, drive.governor.begins.value), drive.id
+    assert of_no_family == 69
+
+
+def test_a_drive_names_its_controllers_family() -> None:
+    named = {"kingston-nv2-1tb": "phison-e21t", "samsung-pm983-960": "samsung-phoenix"}
+    named |= {"skhynix-pc711-512": "skhynix-p31", "wd-sn8100-2tb": "smi-sm2508-wd"}
+    for drive_id, family in named.items():
+        drive = catalog.load_drive(drive_id)
+        assert family_of(drive.family, drive.model, *drive.also) is family_of(family), drive_id
+
+
+def test_what_a_file_gives_comes_before_its_family(tmp_path: Path) -> None:
+    path, weights = tmp_path / "mine.toml", "weights = { nand = { value = 1, assumed = 'x' } }\n"
+    text = "base = 'wd-sn770-1tb'\nmodel = 'SN770'\nenclosure = 'open-bench'\n"
+    path.write_text(f"{text}[governor]\n{weights}[sensors.composite]\n{weights}")
+    drive = catalog.load_drive(str(path))
+    assert drive.governor.begins == catalog.load_drive("wd-sn770-1tb").governor.begins
+    for seeing in (drive.governor, drive.sensors["composite"]):
+        assert [*seeing.weights, *seeing.hottest] == ["nand"]
+    path.write_text(f"{text}family = 'phison-e21'\n")
+    with pytest.raises(UsageError, match="did you mean 'phison-e21t'"):
+        catalog.load_drive(str(path))
 
 
 def test_a_drive_draws_its_rated_power_also_where_its_class_draws_more() -> None:

@@ -207,7 +207,7 @@ def test_one_simulated_cell_runs_judges_and_can_fail_a_limit(
     (recording,) = found["recordings"]
     assert recording["conditions"] == {"slot": "top", "gpus": 2, "gpu_load": "loaded"}
     assert [step["step"] for step in recording["steps"]] == [
-        *("sequential-read", "sequential-write", "random-read", "random-write"),
+        *("sequential-read", "sequential-write", "random-read", "random-write")
     ]
     assert recording["steps"][0]["verdict"] == "thermal"
     assert Path(tmp_path, recording["path"]).is_dir()
@@ -306,11 +306,7 @@ FITTED_LIMIT = r"engage_c = \{[^}]*\}"
             "thermal.nodes.lost is floating",
         ),
         ('between = ["nand", "board"]', 'between = ["nand", "bord"]', "thermal.links.nand"),
-        (
-            FITTED_LIMIT,
-            'engage_c = { value = 20, assumed = "x" }',
-            "governor.law.engage_c is 20: ",
-        ),
+        (FITTED_LIMIT, 'engage_c = { value = 20, assumed = "x" }', "governor.law.engage_c is 20: "),
         ("read_us = { value = 50,", "read_us = { value = nan,", "nand.read_us.value: "),
         ("idle_w = { value = 0.4,", "idle_w = { value = inf,", "energy.idle_w.value: "),
         ("idle_w = { value = 0.4,", "idle_w = { value = -1,", "energy.idle_w is -1: "),
@@ -321,11 +317,7 @@ FITTED_LIMIT = r"engage_c = \{[^}]*\}"
     ],
 )
 def test_a_drive_that_cannot_be_is_one_line_that_names_the_key(
-    tmp_path: Path,
-    small_drive_text: str,
-    old: str,
-    new: str,
-    named: str,
+    tmp_path: Path, small_drive_text: str, old: str, new: str, named: str
 ) -> None:
     text, count = re.subn(old if old == FITTED_LIMIT else re.escape(old), new, small_drive_text)
     assert count == 1

@@ -67,12 +67,7 @@ def test_the_table_says_what_is_compared_and_fits_a_narrow_terminal(pair: Path) 
 
 def test_screen_page_markdown_and_csv_show_the_same_numbers(tmp_path: Path) -> None:
     recordings = [
-        run(
-            {"heatsink": sink},
-            falling(50 + 5 * n, 0.4, level),
-            seed=level + n,
-            temp_c=40 + n,
-        )
+        run({"heatsink": sink}, falling(50 + 5 * n, 0.4, level), seed=level + n, temp_c=40 + n)
         for sink, level in (("none", 2000), ("a|b", 2300))
         for n in range(3)
     ]

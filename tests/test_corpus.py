@@ -382,10 +382,7 @@ def test_the_command_writes_recordings_with_the_truth_beside_them(
 
 def test_the_command_leaves_existing_files_alone_and_has_so_many_cases(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("text")
-    for words, said in (
-        (("-o", "."), "is not empty"),
-        (("-o", "c", "--count", "10001"), "10000"),
-    ):
+    for words, said in ((("-o", "."), "is not empty"), (("-o", "c", "--count", "10001"), "10000")):
         assert said in complaint(heatsoak_here("corpus", *words, cwd=tmp_path), 2)
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 

@@ -78,10 +78,7 @@ def test_with_a_drive_that_can_be_opened_drives_can_be_tested(
     for node in ("nvme0", "nvme0n1"):
         (machine.roots.dev / node).touch()
     document = checkup(tmp_path)
-    assert (document["ready_for"], document["sentence"]) == (
-        "drives",
-        "Ready to test drives here.",
-    )
+    assert (document["ready_for"], document["sentence"]) == ("drives", "Ready to test drives here.")
     assert fact(document, "NVMe health log")["state"] == "ok"
     # without the right to send admin commands, as in a container
     machine.write(machine.roots.proc / "self", status="CapEff:\t00000000a80425fb")

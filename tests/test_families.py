@@ -38,6 +38,11 @@ def test_the_composite_is_what_its_familys_rule_says(
     ruled_c = max(read_c[name] - family.above_k.get(name, 0) for name in family.composite)
     # of the Aries, 5 to 6 K are known
     assert ruled_c == pytest.approx(composite_c, abs=2)
+    chips_c = {"controller": max(sensor1_c, sensor2_c), "nand": min(sensor1_c, sensor2_c)}
+    felt = family.felt()
+    probes = [{"offset_c": {"value": 0}} | one for one in felt["hottest"] or [felt]]
+    simulated_c = [chips_c[min(one["weights"])] + one["offset_c"]["value"] for one in probes]
+    assert max(simulated_c) == pytest.approx(composite_c, abs=2)
 
 
 def test_a_model_is_of_one_family_or_none_and_rules_name_sensors() -> None:

@@ -60,10 +60,7 @@ def refusal(device: Path, erase_id: str | None, roots: Roots | None = None) -> s
 def test_no_drive_is_given_out_that_must_not_be_written(
     make_drive: MakeDrive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    with (
-        bench_in(tmp_path, make_drive, monkeypatch) as bench,
-        SITUATIONS[name](bench) as attempt,
-    ):
+    with bench_in(tmp_path, make_drive, monkeypatch) as bench, SITUATIONS[name](bench) as attempt:
         if not attempt.place.is_block_device():
             pytest.skip("no drive is named: the command alone can refuse")
         said = attempt.said.lower()
@@ -204,9 +201,7 @@ def test_what_is_not_a_block_device_is_refused(
 @pytest.mark.slow
 @needs_loop
 @settings(
-    max_examples=30,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(erase_id=st.one_of(st.text(), st.sampled_from(["", " ", "/dev/loop0", str(SIZE), "yes"])))
 def test_nothing_but_the_right_id_is_taken(drive: Drive, quiet: Roots, erase_id: str) -> None:

@@ -7,14 +7,7 @@ from typing import Any
 
 import pytest
 from command import complaint, heatsoak_here
-from heatsoak.catalog import (
-    Drive,
-    Likeness,
-    drive_ids,
-    like,
-    load_drive,
-    named_bytes,
-)
+from heatsoak.catalog import Drive, Likeness, drive_ids, like, load_drive, named_bytes
 from heatsoak.target.place import parse_place
 from hypothesis import given
 from hypothesis import strategies as st

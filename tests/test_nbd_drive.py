@@ -84,10 +84,7 @@ def test_a_socket_that_cannot_be_made_or_a_program_that_is_missing_gets_one_line
         assert says in complaint(done, 3)
 
 
-@given(
-    speed_mb_s=st.floats(1, 2500),
-    time_factor=st.floats(1, 1000),
-)
+@given(speed_mb_s=st.floats(1, 2500), time_factor=st.floats(1, 1000))
 def test_a_host_gets_the_speed_that_was_asked_for(speed_mb_s: float, time_factor: float) -> None:
     drive, place = load_drive(DRIVE), load_enclosure("open-bench")
     export = Export(drive, place, speed_mb_s, time_factor)

@@ -13,11 +13,7 @@ from live_run import load
 from needs import needs
 from started import started
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.long,
-    needs("nbdkit", "fio"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.long, needs("nbdkit", "fio")]
 
 #: A busy machine can still serve this much, in few and large requests.
 FULL_MB_S = 40.0

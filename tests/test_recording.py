@@ -11,13 +11,7 @@ import pytest
 from heatsoak.bench.resume import reopen
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Protocol
-from heatsoak.recording import (
-    Event,
-    Recording,
-    RecordingMeta,
-    RecordingWriter,
-    find_recordings,
-)
+from heatsoak.recording import Event, Recording, RecordingMeta, RecordingWriter, find_recordings
 from heatsoak.recording.meta import EVENTS, JOURNAL, META, PARQUET
 from hypothesis import given, settings
 from hypothesis import strategies as st

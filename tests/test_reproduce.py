@@ -240,11 +240,7 @@ def test_it_works_where_linux_only_modules_are_missing(tmp_path: Path, small: Pa
     words += ["--format", "json"]
     code = hidden + f"from heatsoak.cli import main; sys.argv = {words}; main()"
     done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     assert len(json.loads(done.stdout)) == 1
@@ -283,10 +279,7 @@ def test_a_storage_bench_gives_what_its_scores_give(
         {score.name: score.value or np.nan for score in found.scores}
         for found in analyze(kept).recordings
     )
-    changes = [
-        100 * (cooled[rate] / bare[rate] - 1),
-        -100 * (cooled[service] / bare[service] - 1),
-    ]
+    changes = [100 * (cooled[rate] / bare[rate] - 1), -100 * (cooled[service] / bare[service] - 1)]
     assert max(changes) > 0.1
     assert row.simulated == pytest.approx(max(changes, key=abs))
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from math import floor, log2
 from typing import Any
 
-from heatsoak.errors import UsageError
+from heatsoak.catalog.families import families, family_of
+from heatsoak.errors import UsageError, suggestion
 
 _PAGE_BYTES = 4096
 #: Sequential I/O of which a data sheet's powers are the means.
@@ -17,16 +18,14 @@ Tables = dict[str, Any]
 def over(below: Tables, above: Tables) -> Tables:
     """Merge tables; a number replaces another together with its provenance.
 
-    Weights are given whole, and so is a law of its own kind.
+    Weights are given whole, in place of the hottest of several, and so is a law of its own kind.
     """
-    merged = dict(below)
+    merged = {**below, "hottest": ()} if "weights" in above and "hottest" in below else dict(below)
     for key, value in above.items():
         old = below.get(key)
-        is_whole = key == "weights" or (
-            key == "law" and isinstance(value, dict) and "kind" in value
-        )
-        if isinstance(old, dict) and isinstance(value, dict) and not is_whole:
-            merged[key] = value if "value" in value else over(old, value)
+        if isinstance(old, dict) and isinstance(value, dict) and key != "weights":
+            is_whole = "value" in value or (key == "law" and "kind" in value)
+            merged[key] = value if is_whole else over(old, value)
         else:
             merged[key] = value
     return merged
@@ -36,15 +35,15 @@ def drive_over(base: Tables, own: Tables, name: str) -> Tables:
     """Return the tables of a drive from its base's and its own.
 
     Flash follows the capacity, data paths and command times the ratings, and the link's energies
-    the rated powers; with ``cache = "none"``, flash takes writes as fast as rated. Everything else
-    is the base's.
+    the rated powers; with ``cache = "none"``, flash takes writes as fast as rated. Sensor and
+    governor follow the controller's family. Everything else is the base's.
     Raises UsageError, beginning with `name`, for ratings that do not go with each other.
     """
     merged = over(base, own)
     if merged.get("cache") == "none":
         del merged["cache"]
     try:
-        return _derived(base, merged, own, name)
+        return _governed(_derived(base, merged, own, name), own, name)
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
         return merged  # the schema says what is wrong with it
 
@@ -64,14 +63,33 @@ def _derived(base: Tables, merged: Tables, own: Tables, name: str) -> Tables:
     return merged
 
 
+def _governed(drive: Tables, own: Tables, name: str) -> Tables:
+    """The tables, with what is known of the family of the drive's controller and not of itself.
+
+    That is what it reports, unless a heat path was fitted to that; and where a band begins.
+    """
+    named, governor = drive.get("family", ""), dict(drive["governor"])
+    if named and named not in families():
+        raise UsageError(f"{name}: family: there is no '{named}'{suggestion(named, families())}")
+    family = family_of(named, drive["model"], *own.get("also", ()))
+    warning_c = drive.get("limits", {}).get("wctemp_c", {}).get("value")
+    starts, law = family.starts(warning_c), governor["law"]
+    composite = dict(drive["sensors"]["composite"])
+    if not any(link["k_per_w"].get("fitted") for link in drive["thermal"]["links"].values()):
+        composite |= family.felt()
+        # what the class begins at is of what the class reports
+        governor |= family.felt() if starts else {}
+    if starts and "assumed" in law.get("engage_c", {}):
+        governor["law"] = {**law, "engage_c": starts}
+    ruled = {"governor": governor, "sensors": {**drive["sensors"], "composite": composite}}
+    return {**drive, **over(ruled, {key: own[key] for key in ruled if key in own})}
+
+
 def _scaled(base: Tables, drive: Tables, own: Tables) -> dict[tuple[str, str], float]:
     """The numbers that follow capacity and ratings, by table and key."""
     rated, nand, capacity = drive["rated"], base["nand"], own.get("capacity", {})
-    larger = (
-        capacity["raw_bytes"]["value"] / base["capacity"]["raw_bytes"]["value"]
-        if "raw_bytes" in capacity
-        else drive["capacity"]["user_bytes"]["value"] / base["capacity"]["user_bytes"]["value"]
-    )
+    of = "raw_bytes" if "raw_bytes" in capacity else "user_bytes"
+    larger = drive["capacity"][of]["value"] / base["capacity"][of]["value"]
     channels = drive["nand"]["channels"]["value"]
     like = {"value": max(round(nand["dies"]["value"] * larger / channels), 1) * channels}
     dies = own.get("nand", {}).get("dies", like)

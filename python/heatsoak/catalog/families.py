@@ -3,10 +3,15 @@
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
+from math import inf
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from heatsoak import toml
+
+#: Higher warnings are of controllers that guard what is hotter than what they report.
+_MOST_WARNING_C = 95.0
 
 
 class ControllerFamily(BaseModel):
@@ -35,11 +40,42 @@ class ControllerFamily(BaseModel):
         """Return what the composite usually is while a sensor reads this."""
         return read_c - self.above_k.get(sensor, 0.0)
 
-    def starts_c(self, warning_c: float) -> float | None:
-        """Return what the composite shows when throttling starts; None if that is unknown."""
-        if self.starts_k is not None:
-            return warning_c + sum(self.starts_k) / 2
-        return self.starts_at_c and sum(self.starts_at_c) / 2
+    def starts(self, warning_c: float | None) -> dict[str, Any] | None:
+        """Return what the composite shows when throttling starts, as a drive's file has it.
+
+        Of an unknown family, that is a usual warning temperature. None if nothing tells.
+        """
+        if self.starts_at_c is not None:
+            low, high = self.starts_at_c
+        elif warning_c is None:
+            return None
+        elif self.starts_k is not None:
+            low, high = warning_c + self.starts_k[0], warning_c + self.starts_k[1]
+        else:
+            number = {"value": warning_c, "assumed": "it starts at a warning temperature"}
+            return number if warning_c <= _MOST_WARNING_C else None
+        return {**self._as((low + high) / 2), "spread": max((high - low) / 2, 1)}
+
+    def felt(self) -> dict[str, Any]:
+        """Return which chips' temperatures the composite is, as a sensor's tables have it.
+
+        The coolest sensor is the flash's, a hotter one the controller's. Empty if nothing tells.
+        """
+        above_k = dict.fromkeys(self.composite, 0.0) | self.above_k
+        coolest_k = min([0.0, *above_k.values()])
+        probes = [
+            {
+                "weights": {"controller" if above_k[name] > coolest_k else "nand": self._as(1)},
+                "offset_c": self._as(0.0 - above_k[name]),
+            }
+            for name in self.composite
+        ]
+        if len(probes) == 1 and not above_k[self.composite[0]]:
+            return {"weights": probes[0]["weights"], "hottest": ()}
+        return {"weights": {}, "hottest": probes} if probes else {}
+
+    def _as(self, value: float) -> dict[str, Any]:
+        return {"value": value, "assumed": f"as others with {self.controller}"}
 
     def rank(self, sensor: str, read_c: float) -> tuple[bool, float]:
         """Return a key by which the sensor that stands for a drive without a composite is last."""
@@ -59,13 +95,16 @@ def families() -> dict[str, ControllerFamily]:
 
 
 @cache
-def family_of(model: str | None) -> ControllerFamily:
-    """Return the family of a drive by the model that it reports; one without rules if unknown."""
-    name = (model or "").casefold()
-    fitting = [
+def family_of(*names: str | None) -> ControllerFamily:
+    """Return the family of a drive by what it reports as its model; one without rules if unknown.
+
+    Of several names, or patterns of a table of models, the longest pattern that fits one counts;
+    a family's own id before them all.
+    """
+    fitting = [(inf, families()[name]) for name in names if name in families()] + [
         (len(pattern), family)
         for family in families().values()
         for pattern in family.models
-        if fnmatchcase(name, pattern)
+        if any(fnmatchcase((name or "").casefold(), pattern) for name in names)
     ]
     return max(fitting, key=lambda one: one[0], default=(0, _UNKNOWN))[1]

@@ -55,14 +55,11 @@ class Likeness:
     @property
     def throttles_from_c(self) -> specs.Figure | None:
         """What the drive reports when its governor begins; None if it reports another mix."""
-        composite = self.drive.sensors.get("composite")
-        governor = self.drive.governor
-        if (
-            composite is None
-            or specs.plain(composite)["weights"] != specs.plain(governor)["weights"]
-        ):
+        composite, governor = self.drive.sensors.get("composite"), specs.plain(self.drive.governor)
+        if composite is None or composite.offset_c is not None:
             return None
-        return governor.begins if composite.offset_c is None else None
+        is_same = all(specs.plain(composite)[of] == governor[of] for of in ("weights", "hottest"))
+        return self.drive.governor.begins if is_same else None
 
     @property
     def cache_bytes(self) -> float | None:

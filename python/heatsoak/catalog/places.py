@@ -109,9 +109,8 @@ class Member(specs.Strict):
 
 
 def _scaled(figure: specs.Figure, factor: float) -> specs.Figure:
-    return figure.model_copy(
-        update={"value": figure.value * factor, "bounds": None, "expect": None}
-    )
+    update = {"value": figure.value * factor, "bounds": None, "expect": None}
+    return figure.model_copy(update=update)
 
 
 class PlaceFamily(specs.Strict):
@@ -178,14 +177,13 @@ class PlaceFamily(specs.Strict):
         coupling = self._given(member.slot, "air_coupling")
         resistance = self._given(member.slot, "board_k_per_w")
         capacity = self._number(slot, "board_j_per_k")
-        why: dict[str, Any] = (
-            {"fitted": True}
-            if any(part.fitted for part in (self.room_c, coupling, chassis.warming_k))
-            else {"assumed": "the room, warmed by the chassis as much as the slot takes of it"}
-        )
+        of = "the room, warmed by the chassis as much as the slot takes of it"
+        is_fitted = any(part.fitted for part in (self.room_c, coupling, chassis.warming_k))
+        why: dict[str, Any] = {"fitted": True} if is_fitted else {"assumed": of}
         air_c = self.room_c.value + coupling.value * chassis.warming_k.value
         moved = None if slot.sheltered else chassis.resistance_factor
         factor = 1.0 if moved is None else moved.value
+        air = specs.ThermalLink(between=("board", "air"), k_per_w=_scaled(resistance, factor))
         limits = {
             key: getattr(slot, key) or getattr(self.host, key) for key in HostLimits.model_fields
         }
@@ -196,11 +194,7 @@ class PlaceFamily(specs.Strict):
             air_speed_m_s=slot.air_speed_m_s,
             conditions=member.conditions,
             nodes={} if capacity is None else {"board": specs.ThermalNode(j_per_k=capacity)},
-            links={
-                "air": specs.ThermalLink(
-                    between=("board", "air"), k_per_w=_scaled(resistance, factor)
-                )
-            },
+            links={"air": air},
             sensor_air_share=slot.sensor_air_share,
             **limits,
         )

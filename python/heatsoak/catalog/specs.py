@@ -27,6 +27,8 @@ class Figure(Strict):
         bounds: the physical limits of a fitted number.
         expect: mean and standard deviation that are expected of a fitted number before the fit;
             default: the middle of the bounds and a quarter of their width.
+        spread: by how much an assumed number differs from drive to drive, as a standard deviation:
+            in K, of a power in shares.
     """
 
     value: float = Field(strict=True)
@@ -35,6 +37,7 @@ class Figure(Strict):
     assumed: str | None = Field(None, min_length=1)
     bounds: tuple[float, float] | None = None
     expect: tuple[float, float] | None = None
+    spread: float | None = Field(None, gt=0)
 
     @model_validator(mode="before")
     @classmethod
@@ -68,6 +71,10 @@ class Figure(Strict):
             if spread <= 0:
                 raise ValueError("the spread of the expected value must be more than 0")
         return self
+
+    def spread_of(self, fitted: float, source: float, assumed: float) -> float:
+        """Return its spread; without one, that of such numbers with its provenance."""
+        return self.spread or (fitted if self.fitted else assumed if self.assumed else source)
 
 
 #: More than any rate, count or volume of a drive, and without loss in all that follows from it.
@@ -350,6 +357,8 @@ _WHOLE = (
     *("controller.map_cache.bytes_covered", "controller.map_cache.piece_bytes"),
     *("cache.bytes", "cache.bits"),
 )
+#: What the simulation does not use.
+_ABOUT = ("id", "model", "also", "enclosure", "base", "family", "basis", "rated", "limits")
 #: Of bytes: nine petabytes. Larger whole numbers are not exact in every part of the simulation.
 _LARGEST = 2**53
 #: What a drive does takes no longer: a simulated run would wait for it.
@@ -374,6 +383,7 @@ class Drive(Strict):
         also: other names that drives of this model report.
         enclosure: the id of its default enclosure.
         base: the drive whose numbers hold where its file gives none.
+        family: the id of its controller's family, where no name tells it.
         basis: what all else that it does comes from, if nobody measured it.
         limits: what it states of its temperatures.
     """
@@ -383,6 +393,7 @@ class Drive(Strict):
     also: tuple[Name, ...] = ()
     enclosure: str = Field(min_length=1)
     base: str | None = None
+    family: str | None = None
     basis: Literal["class", "data sheet"] | None = None
     rated: Rated
     capacity: Capacity
@@ -452,7 +463,7 @@ class Drive(Strict):
     def core_json(self) -> str:
         """Return what :class:`heatsoak._core.Drive` takes."""
         spec = plain(self)
-        for name in ("id", "model", "also", "enclosure", "base", "basis", "rated", "limits"):
+        for name in _ABOUT:
             spec.pop(name, None)
         for path in _WHOLE:
             *tables, key = path.split(".")

@@ -124,7 +124,7 @@ def end_mb_s(case: runner.FigureInput) -> runner.Figure:
 # ---- what the drive states, not simulated: its limits, and the most that it draws in a state
 
 
-_STATED = {
+STATED_LIMITS = {
     "stated_warning_c": "wctemp_c",
     "stated_critical_c": "cctemp_c",
     "stated_ps0_w": "ps0_w",
@@ -185,4 +185,4 @@ _MEASURES: tuple[Callable[[runner.FigureInput], runner.Figure], ...] = (
 )
 #: The measures, by their names in ``catalog/modern.toml``.
 REVIEW_MEASURES = {measure.__name__: measure for measure in _MEASURES}
-REVIEW_MEASURES |= {name: partial(_stated, name=limit) for name, limit in _STATED.items()}
+REVIEW_MEASURES |= {name: partial(_stated, name=limit) for name, limit in STATED_LIMITS.items()}

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from heatsoak import catalog
 from heatsoak.reproduce import runner
 from heatsoak.reproduce.measures import measured
+from heatsoak.reproduce.reviews import STATED_LIMITS
 
 NOT_SIMULATED = "no recording shows it"
 
@@ -141,13 +142,7 @@ KINDS: dict[str, tuple[tuple[str, ...], float | None]] = {
     ),
     "cache sizes": (("cache_gb",), 0.1),
     "powers": (("mean_power_w",), 0.1),
-    STATED: (
-        (
-            *("stated_warning_c", "stated_critical_c"),
-            *("stated_ps0_w", "stated_ps1_w", "stated_ps2_w"),
-        ),
-        None,
-    ),
+    STATED: (tuple(STATED_LIMITS), None),
 }
 #: Everything else.
 TEMPERATURES = "temperatures"

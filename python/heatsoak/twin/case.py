@@ -26,10 +26,11 @@ from heatsoak.twin.model import shifted
 from heatsoak.twin.twin import DRAWS, Twin
 
 #: What drives of one model and their rooms differ by: two rooms by 2 K, two mountings and their
-#: dust by a tenth, two samples of a chip by a twentieth, two sensors by a kelvin.
-AIR_K, RESISTANCE, POWER, LIMIT_K = 2.0, 0.1, 0.05, 1.0
-#: The latter two of a drive that nobody measured: so much drives of a class differ.
-OF_CLASS = (0.25, 5.0)
+#: dust by a tenth.
+AIR_K, RESISTANCE = 2.0, 0.1
+#: Two samples of a chip differ by a twentieth and two sensors by a kelvin, where these were fitted,
+#: stated, or are those of a class: figures fitted to a drive differ so much from what others say.
+POWER, LIMIT_K = (0.05, 0.15, 0.28), (1.0, 1.0, 5.0)
 #: What can be changed about a place: from where to where, and in what.
 AMBIENT_C, WARMING_K, AIRFLOW_M_S = (-40.0, 150.0), (-100.0, 100.0), (0.0, 100.0)
 #: The place whose heatsink one of so many K/W is like.
@@ -367,10 +368,8 @@ def _likely(
         yield middle
         return
     random = np.random.default_rng(seed)
-    half, half_products = (
-        random.standard_normal((draws // 2, 4)),
-        random.standard_normal(draws // 2),
-    )
+    half = random.standard_normal((draws // 2, 4))
+    half_products = random.standard_normal(draws // 2)
     # each with its opposite, so that their middle is the drive itself
     products = np.concatenate([half_products, -half_products]).tolist()
     if isinstance(subject, Twin):
@@ -389,7 +388,10 @@ def _likely(
 
 def spreads_of(drive: catalog.Drive) -> tuple[float, float]:
     """Return by what share power differs among likely drives, and by how many K their limit."""
-    return OF_CLASS if drive.basis else (POWER, LIMIT_K)
+    rated = filter(None, (drive.rated.read_w, drive.rated.write_w))
+    power = min((one.spread_of(*POWER) for one in rated), default=POWER[2 if drive.basis else 0])
+    of_begins = LIMIT_K[2:] * 3 if drive.basis else LIMIT_K
+    return power, drive.governor.begins.spread_of(*of_begins)
 
 
 def _plain(enclosure: catalog.Enclosure, product: float = 0.0) -> dict[str, Any]:
@@ -411,7 +413,6 @@ def _varied(
         key: value * np.exp(power) if key.endswith(("_uj", "_w")) else value
         for key, value in drive["energy"].items()
     }
-    governor = shifted(drive["governor"], limit_k)
     links = {
         name: {**link, "k_per_w": link["k_per_w"] * np.exp(resistance)}
         if "air" in link["between"]
@@ -419,7 +420,7 @@ def _varied(
         for name, link in place["links"].items()
     }
     return LikelyDrive(
-        {**drive, "energy": energy, "governor": governor},
+        {**drive, "energy": energy, "governor": shifted(drive["governor"], limit_k)},
         {**place, "air_c": place["air_c"] + air_k, "links": links},
     )
 
