@@ -241,6 +241,13 @@ impl Transfer {
     }
 }
 
+/// Drives that differ a little, what each has measured powers times, and how much warmer the air is.
+type Differing<'py> = (
+    Vec<PyRef<'py, Lumped>>,
+    Vec<f64>,
+    PyReadonlyArray2<'py, f64>,
+);
+
 /// Heat and governor alone; see `_core.pyi`.
 #[pyclass(module = "heatsoak._core")]
 pub struct Lumped {
@@ -322,11 +329,7 @@ impl Lumped {
         work: &Bound<'py, PyDict>,
         power_w: PyReadonlyArray1<'py, f64>,
         air_k: PyReadonlyArray1<'py, f64>,
-        beside: Option<(
-            Vec<PyRef<'py, Lumped>>,
-            Vec<f64>,
-            PyReadonlyArray2<'py, f64>,
-        )>,
+        beside: Option<Differing<'py>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let recorded = Recorded {
             dt_s: dt_s.as_slice()?,
