@@ -119,9 +119,7 @@ def test_thresholds_tell_more_of_the_limit(runs: Path, soak: Recording, twin: Tw
     both = heatsoak.fit(soak, heatsoak.open_all(runs / "steps"))
 
     def width_k(of: Twin) -> float:
-        # of a governor that acts on what is reported, they tell no more of what it is off by
-        limit = of.estimate("limit_reported_c")
-        assert limit is not None
+        limit = next(p for p in of.parameters if p.name == "limit_c")
         return limit.high - limit.low
 
     assert width_k(both) < 0.85 * width_k(twin)

@@ -74,7 +74,7 @@ def _experiment(plan: _Plan, bits: float, now: readings.Array, then: readings.Ar
     halves = (Z90 * np.sqrt(np.diag(one)) for one in (now, then))
     brings = [
         Brings(quantity=quantity, unit=unit, now=factor * x, then=factor * y)
-        for (quantity, unit, factor), x, y in zip(_ASKED, *halves, strict=True)
+        for (quantity, unit, factor), x, y in zip(_ASKED[: len(now)], *halves, strict=True)
     ]
     return Experiment(
         name=plan.name,

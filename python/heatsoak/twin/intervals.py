@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from heatsoak import ranges
+from heatsoak.twin.model import OFFSET
 from heatsoak.twin.problem import Solution
 from heatsoak.twin.readings import Array, MeasuredRecording
 from heatsoak.twin.twin import DerivedQuantity, FittedParameter, Twin
@@ -66,13 +67,15 @@ def gradients_of(twin: Twin, solution: Solution, place: str) -> Array:
     """Return derivatives of what people ask for, in a place, by standardized parameters.
 
     (3, parameters): the logarithm of the resistance to the air, the limit as reported in C, and the
-    limit itself in C.
+    limit itself in C, where that is another one.
     """
 
     def hidden_limit_c(u: Array) -> float:
         return solution.problem.values(u)["limit_c"]
 
-    asked = (_resistance_of(twin, place), _limit_of(twin, place), hidden_limit_c)
+    asked = [_resistance_of(twin, place), _limit_of(twin, place)]
+    if OFFSET in solution.values:
+        asked.append(hidden_limit_c)
     moved = solution.u + _STEP * np.eye(len(solution.u))
     there = np.array([[of(u) for u in moved] for of in asked])
     here = np.array([[of(solution.u)] for of in asked])

@@ -43,6 +43,8 @@ DENSE = "dense_x"
 #: How much of what the governor acts on is the controller, and not the flash; twins without it have
 #: one that acts on what the drive reports.
 GOVERNED = "governed_share"
+#: By how much what it reports is off; twins whose governor acts on that have none.
+OFFSET = "sensor_offset_k"
 #: What is moved.
 RATES = ("read_mb_s", "write_mb_s", "read_iops", "write_iops")
 #: By how much what the governor acts on is off from the threshold that a host set.
@@ -141,7 +143,7 @@ def drive_priors(base: Drive, fastest_mb_s: tuple[float, float]) -> dict[str, Pr
         "sensor_share": Prior("logit", 0.5, 1.5, "", "a sensor is felt by anything on the drive"),
         FLASH: Prior("logit", 0.7, 1.5, "", "drives report 10 to 30 K less than their hot spots"),
         "sensor_lag_s": Prior("log", 2.0, 1.0, "s", "from the die to the board's surface"),
-        "sensor_offset_k": Prior("linear", 0.0, 2.0, "K", "what sensors of a kind differ by"),
+        OFFSET: Prior("linear", 0.0, 2.0, "K", "what sensors of a kind differ by"),
     }
 
 
@@ -217,7 +219,9 @@ def required_parameters(base: Drive, nodes: "Nodes", places: Iterable[str]) -> s
     of_place = place_priors(None, has_mount=nodes == 3)
     names = {f"{name}@{place}" for place in places for name in of_place}
     of_drive = (
-        drive_priors(base, (0.0, 0.0)).keys() - {FLASH, GOVERNED} - fixed_parameters(nodes).keys()
+        drive_priors(base, (0.0, 0.0)).keys()
+        - {FLASH, GOVERNED, OFFSET}
+        - fixed_parameters(nodes).keys()
     )
     return names | of_drive
 
@@ -226,7 +230,7 @@ def is_optional(name: str, places: Iterable[str]) -> bool:
     """Return whether some twins have a parameter of this name, by what was recorded."""
     own, at, place = name.partition("@")
     if not at:
-        return own in (METER, TMT_OFFSET, DENSE, FLASH, GOVERNED)
+        return own in (METER, TMT_OFFSET, DENSE, FLASH, GOVERNED, OFFSET)
     return place in places and (own == NEIGHBOUR_LAG or own.endswith("_share"))
 
 
@@ -287,7 +291,7 @@ class ThermalModel:
                 SENSOR: {
                     "weights": felt,
                     "lag_s": values["sensor_lag_s"],
-                    "offset_c": values["sensor_offset_k"],
+                    "offset_c": values.get(OFFSET, 0.0),
                     "step_c": 1.0,
                 }
             },
@@ -389,7 +393,7 @@ class ThermalModel:
             own: dict[str, Any] = {
                 "weights": {"controller": values[GOVERNED], "nand": 1.0 - values[GOVERNED]}
             }
-        else:  # what it reports, but for a constant
+        else:  # what it reports
             own = {"weights": felt, "lag_s": values["sensor_lag_s"]}
         return {**spec, "hottest": [], **own}
 

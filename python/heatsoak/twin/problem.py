@@ -65,9 +65,8 @@ class Problem:
         self.measured = list(measured)
         self.rooms_c = rooms_of(self.measured)
         parameters = _parameters(base, nodes, self.measured, self.rooms_c)
-        self.parameters = [
-            one for one in parameters if not (by_sensor and one.name == model.GOVERNED)
-        ]
+        own = (model.GOVERNED, model.OFFSET) if by_sensor else ()
+        self.parameters = [one for one in parameters if one.name not in own]
         self._fixed = {
             **model.fixed_parameters(nodes),
             **{model.room_name(place): room_c for place, room_c in self.rooms_c.items()},
