@@ -198,7 +198,12 @@ class Cache(Strict):
 
 
 class Energy(Strict):
-    """Energy of operations and power of states."""
+    """Energy of operations and power of states.
+
+    Attributes:
+        ungated_active: the share of `active_w` that a load draws whatever a governor permits; all
+            if not given, as for drives of which nobody published what they draw throttled.
+    """
 
     idle_w: Figure
     active_w: Figure
