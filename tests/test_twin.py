@@ -267,8 +267,7 @@ def test_noisier_readings_tell_less(bench: Recording, twin: Twin) -> None:
     found, known = [], []
     for sd_k in (0.5, 4.0):
         problem, u = problem_of(twin, noisy(sd_k))
-        off_k, slopes = [problem.off_k(u, 0)], problem.reading_slopes(u)
-        found.append(estimate_noise(problem.measured, off_k, slopes, twin.noise))
+        found.append(estimate_noise(problem.measured, problem.off_k(u), twin.noise))
         problem.set_noise(found[-1])
         known.append(variances(problem, u))
     assert found[1].own_k > 2 * found[0].own_k

@@ -15,7 +15,7 @@ from heatsoak.analysis.sensors.readings import Stretch
 from heatsoak.identity import DriveIdentity
 from heatsoak.twin import readings
 from heatsoak.twin.intervals import gradients_of
-from heatsoak.twin.model import GOVERNED, SENSOR
+from heatsoak.twin.model import SENSOR
 from heatsoak.twin.problem import Problem, Solution
 from heatsoak.twin.twin import Z90, Brings, Experiment, FullRates, Part, Twin
 
@@ -58,16 +58,11 @@ def propose(twin: Twin, solution: Solution) -> list[Experiment]:
             covariance = _after(plan, twin, solution)
         except (ValueError, np.linalg.LinAlgError):  # the drive could not do that
             continue
-        now = _spread(gradients, solution.covariance)
-        then = _spread(gradients, covariance)
+        now, then = (gradients @ of @ gradients.T for of in (solution.covariance, covariance))
         bits = 0.5 * float(np.linalg.slogdet(now)[1] - np.linalg.slogdet(then)[1]) / np.log(2)
         if bits >= _LEAST_BITS:
             found.append(_experiment(plan, bits, now, then))
     return sorted(found, key=lambda one: -one.bits)
-
-
-def _spread(gradients: readings.Array, covariance: readings.Array) -> readings.Array:
-    return np.asarray(gradients @ covariance @ gradients.T)
 
 
 def _experiment(plan: _Plan, bits: float, now: readings.Array, then: readings.Array) -> Experiment:
@@ -138,10 +133,8 @@ def _after(plan: _Plan, twin: Twin, solution: Solution) -> readings.Array:
     """Return the covariance of the fit's parameters once a plan's logs are there as well."""
     logs = [_log(plan, twin, solution, tmt1_c) for tmt1_c in plan.tmt1_c or (None,)]
     known = solution.problem
-    by_sensor = GOVERNED not in solution.values
-    problem = Problem(
-        known.model.base, known.model.nodes, [*known.measured, *logs], by_sensor=by_sensor
-    )
+    logs = [*known.measured, *logs]
+    problem = Problem(known.model.base, known.model.nodes, logs, by_sensor=known.by_sensor)
     problem.set_noise(solution.noise)
     at = {p.name: float(x) for p, x in zip(known.parameters, solution.u, strict=True)}
     names = [parameter.name for parameter in problem.parameters]
@@ -160,11 +153,9 @@ def _log(
     plan: _Plan, twin: Twin, solution: Solution, tmt1_c: float | None
 ) -> readings.MeasuredRecording:
     """What a plan's log would hold, if the twin is the drive."""
-    values = dict(solution.values)
-    if tmt1_c is not None:
-        values["limit_c"] = min(values["limit_c"], tmt1_c)
+    values, known = dict(solution.values), solution.problem
+    values["limit_c"] = min(values["limit_c"], tmt1_c or np.inf)
     place, full = twin.places[0], twin.full_load.alone
-    known = solution.problem
     lumped = known.model.lumped(values, place, governed=True)
     shares: list[readings.Array] = []
     falls, steps, free, changes = [], {}, [], []
@@ -217,6 +208,5 @@ def _log(
         free=free,
         tmt1_c=tmt1_c,
     )
-    if not plan.has_power:
-        return log
-    return replace(log, power_w=known.model.follow(values, log).power_w)
+    cost_w = known.model.follow(values, log).power_w
+    return replace(log, power_w=cost_w) if plan.has_power else log

@@ -19,9 +19,9 @@ from heatsoak.twin import readings
 from heatsoak.twin.asked import RateBounds
 from heatsoak.twin.experiments import propose
 from heatsoak.twin.intervals import estimates_of, fitted_parameter
-from heatsoak.twin.model import GOVERNED, Nodes, ThermalModel, limit_c_of
-from heatsoak.twin.own_log import OwnLoads, OwnStep, held_shares, misfit
-from heatsoak.twin.problem import Problem, Solution, fastest_mb_s, solve
+from heatsoak.twin.model import Nodes, ThermalModel, limit_c_of
+from heatsoak.twin.own_log import OwnLoads, OwnStep, misfit
+from heatsoak.twin.problem import FARTHEST, Problem, Solution, fastest_mb_s, solve
 from heatsoak.twin.readings import Array
 from heatsoak.twin.shown import Shown, laws
 from heatsoak.twin.told import answer, told
@@ -44,8 +44,6 @@ _TRIED, _LEAST_COUNT = 96, 16.0
 _SPARE = 1.5
 #: Where all are far off, they count alike.
 _MOST_FLATTENED = 1e4
-#: No parameter is drawn further from what is expected than the search goes.
-_FARTHEST = 6.0
 #: What the judge leaves so far open may be heat or not.
 _OPEN = (0.03, 0.97)
 #: Drives that stand for their class: what an unknown one has in common with.
@@ -116,11 +114,6 @@ class HeldSolution:
     own_log: list[OwnStep]
     score: float
 
-    @property
-    def by_sensor(self) -> bool:
-        """Whether its governor acts on what the drive reports."""
-        return GOVERNED not in self.solution.values
-
     @classmethod
     def of(cls, solution: Solution, shown: Shown) -> "HeldSolution":
         """Try the laws; the base's own stays, unless another is strongly likelier."""
@@ -129,7 +122,8 @@ class HeldSolution:
         full = RateBounds(base.read_mb_s, base.write_mb_s)
         loads = [OwnLoads(base, one, full) for one in measured]
         found = []
-        for law in laws(base, held_shares(base, measured, full)):
+        shares = np.concatenate([np.zeros(0), *(x for one in loads for x in one.held_shares())])
+        for law in laws(base, shares):
             tried = cls(
                 solution, measured, shown.model_copy(update={"law": law}), loads, [], -_NONE
             )
@@ -166,7 +160,7 @@ class HeldSolution:
         # the other methods leave signs to the machine's linear algebra, and with them the draws
         factor = np.linalg.cholesky(solution.covariance)
         half = chance.standard_normal((_TRIED // 2, len(solution.u))) @ factor.T
-        tried = np.clip(solution.u + np.concatenate([half, -half]), -_FARTHEST, _FARTHEST)
+        tried = np.clip(solution.u + np.concatenate([half, -half]), -FARTHEST, FARTHEST)
 
         def squares_of(u: Array) -> float:
             try:
@@ -227,13 +221,12 @@ def best(
     for explained in _explanations(measured):
         for by_sensor in (False, True):
             rough += attempt(2, explained, by_sensor, rough, roughly=True)
+    rough.sort(key=lambda one: one.score)
+    known = ((one.solution.problem.by_sensor, str(_causes(one.measured))) for one in rough)
     found: list[HeldSolution] = []
-    known: list[tuple[bool, list[list[bool]]]] = []
-    for one in sorted(rough, key=lambda one: -one.score):
-        what = one.by_sensor, _causes(one.measured)
-        if what not in known and one.score > max(o.score for o in rough) - _HOPELESS:
-            known.append(what)
-            found += attempt(2, one.measured, one.by_sensor, [one])
+    for (by_sensor, _), one in dict(zip(known, rough, strict=True)).items():
+        if one.score > rough[-1].score - _HOPELESS:
+            found += attempt(2, one.measured, by_sensor, [one])
     found.sort(key=lambda one: -one.score)
     likeliest = found[0].measured if found else measured
     for nodes in _OTHER_NETWORKS:
@@ -249,20 +242,17 @@ def _explanations(
     measured: Sequence[readings.MeasuredRecording],
 ) -> list[list[readings.MeasuredRecording]]:
     """What may have made the falls, from where to look: as judged, or all that is open alike."""
-    found: list[list[readings.MeasuredRecording]] = []
+    found: dict[str, list[readings.MeasuredRecording]] = {}
     for heat in (None, 1.0, 0.0):
-        shares = [
-            [fall.judged if heat is None or not _is_open(fall) else heat for fall in one.falls]
+        of = [
+            one.explained(
+                fall.judged if heat is None or not _OPEN[0] < fall.judged < _OPEN[1] else heat
+                for fall in one.falls
+            )
             for one in measured
         ]
-        of = [one.explained(of) for one, of in zip(measured, shares, strict=True)]
-        if not any(_causes(of) == _causes(other) for other in found):
-            found.append(of)
-    return found
-
-
-def _is_open(fall: readings.LoadFall) -> bool:
-    return _OPEN[0] < fall.judged < _OPEN[1]
+        found.setdefault(str(_causes(of)), of)
+    return list(found.values())
 
 
 def _causes(measured: Sequence[readings.MeasuredRecording]) -> list[list[bool]]:

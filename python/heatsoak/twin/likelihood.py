@@ -76,17 +76,14 @@ class Likelihood:
     judge says and how near to the limit a model has it then: its residuals count for so much.
     """
 
-    def __init__(
-        self, measured: MeasuredRecording, noise: Noise, heat: Array | None = None
-    ) -> None:
+    def __init__(self, measured: MeasuredRecording, noise: Noise) -> None:
         self.measured = measured
         self.noise = noise
         self._bin_t_s = measured.bin_t_s
-        judged = np.array([fall.heat for fall in measured.falls])
-        self.heat = judged if heat is None else heat
+        self.heat = np.array([fall.heat for fall in measured.falls])
         self._binned_c = measured.binned_c
         self._falls = [_FallPlaces.of(measured, fall) for fall in measured.falls]
-        self._free = [measured.part(one) for one in measured.free]
+        self._free = [measured.within(one) for one in measured.free]
         self._powers = _powers(measured) if measured.has_power else []
 
     @property
@@ -164,8 +161,8 @@ class _FallPlaces:
     def of(cls, measured: MeasuredRecording, fall: readings.LoadFall) -> Self:
         held = None
         if fall.end_s is not None and fall.end_s - fall.t_s > 2 * readings.SETTLING_S:
-            held = measured.part(Stretch(fall.t_s + readings.SETTLING_S, fall.end_s))
-        return cls(fall, held, measured.part(Stretch(fall.since_s, fall.t_s)))
+            held = measured.within(Stretch(fall.t_s + readings.SETTLING_S, fall.end_s))
+        return cls(fall, held, measured.within(Stretch(fall.since_s, fall.t_s)))
 
     def off(self, course: TemperatureCourse, limit_c: Array) -> Array:
         """Return residuals of when it began and how it was held, by heat; before it, by others.
@@ -184,45 +181,43 @@ class _FallPlaces:
         return np.stack([(at_c - limit_c) / sd_k, held, free, sd_k])
 
 
-def _powers(measured: MeasuredRecording) -> list[tuple[NDArray[np.bool_], float, float]]:
+def _powers(measured: MeasuredRecording) -> list[tuple[NDArray[np.int64], float, float]]:
     """Loads and the rest with their measured means, 0 of none, and what those agree within."""
     power_w = measured.power_w
     is_known = np.isfinite(power_w)
     is_idle = is_known & (measured.read_mb_s + measured.write_mb_s == 0.0)
     for step in measured.steps.values():
-        is_idle &= ~measured.within(Stretch(step.start_s, step.end_s + 10.0))
+        is_idle[measured.within(Stretch(step.start_s, step.end_s + 10.0))] = False
     if is_idle.any():
         # while it folds and collects, it does not rest
         is_idle &= power_w <= np.quantile(power_w[is_idle], _AT_REST)
-    parts = [(measured.within(one) & is_known, _POWER_SHARE) for one in measured.loaded]
+    at = np.arange(len(power_w))
+    loads = (at[measured.within(one)] for one in measured.loaded)
+    parts = [(one[is_known[one]], _POWER_SHARE) for one in loads]
     return [
-        (there, float(np.mean(power_w[there])) if there.any() else 0.0, share)
-        for there, share in [*parts, (is_idle, _REST_POWER_SHARE)]
+        (there, float(np.mean(power_w[there])) if len(there) else 0.0, share)
+        for there, share in [*parts, (np.flatnonzero(is_idle), _REST_POWER_SHARE)]
     ]
 
 
 def estimate_noise(
-    measured: Sequence[MeasuredRecording],
-    off_k: Sequence[Array],
-    slopes: Sequence[Array],
-    start: Noise,
+    measured: Sequence[MeasuredRecording], off_k: Sequence[Array], start: Noise
 ) -> Noise:
-    """Return the likeliest noise of residuals `off_k`, given what the parameters took of them.
+    """Return the likeliest noise of residuals, given what the parameters took of them.
 
-    `slopes` are their derivatives by standardized parameters, (readings, parameters) for each
-    recording. Restricted likelihood (Patterson and Thompson, Biometrika 58, 1971), with the
-    parameters' priors, and wide ones of the noise itself.
+    `off_k` are those of each recording's readings, and beside them their derivatives by
+    standardized parameters. Restricted likelihood (Patterson and Thompson, Biometrika 58, 1971),
+    with the parameters' priors, and wide ones of the noise itself.
     """
     times_s = [one.bin_t_s for one in measured]
-    residual_and_slopes = [np.column_stack(pair) for pair in zip(off_k, slopes, strict=True)]
     middle = np.log([start.own_k, start.lasting_k, start.lasting_s])
     spread = np.array([0.5, 0.8, 0.8])
 
     def cost(x: Array) -> float:
         noise = _noise_of(x)
         total = float(np.sum(((x - middle) / spread) ** 2))
-        information = np.eye(slopes[0].shape[1])
-        for t_s, both in zip(times_s, residual_and_slopes, strict=True):
+        information = np.eye(off_k[0].shape[1] - 1)
+        for t_s, both in zip(times_s, off_k, strict=True):
             white, log_det = noise.whitened(t_s, both)
             total += float(white[:, 0] @ white[:, 0]) + log_det
             information += white[:, 1:].T @ white[:, 1:]

@@ -24,7 +24,7 @@ import numpy as np
 from heatsoak._core import Lumped
 from heatsoak.analysis.series import lagged
 from heatsoak.catalog import Drive
-from heatsoak.twin.asked import Work, folding, work_of
+from heatsoak.twin import asked
 from heatsoak.twin.readings import Array, MeasuredRecording
 
 Values = Mapping[str, float]
@@ -258,7 +258,7 @@ class ThermalModel:
         self.nodes = nodes
         self._spec: dict[str, Any] = json.loads(base.core_json())
         self._begins_c = base.governor.begins.value
-        self._works: dict[int, tuple[MeasuredRecording, Work]] = {}
+        self._works: dict[int, tuple[MeasuredRecording, asked.Work]] = {}
 
     def drive_tables(self, values: Values) -> dict[str, Any]:
         """Return the tables of a catalog drive that differ from the base's, in plain numbers."""
@@ -329,13 +329,8 @@ class ThermalModel:
         self, values: Values, measured: MeasuredRecording, start_k: float = 0.0
     ) -> "TemperatureCourse":
         """Return what the model makes of a recording that began `start_k` warmer than at rest."""
-        followed = self._started(values, measured, start_k).follow(
-            np.full(len(measured.t_s), measured.grid_s),
-            work=self._work_of(measured),
-            power_w=measured.power_w * values.get(METER, 1.0),
-            air_k=air_above_k(values, measured),
-        )
-        return TemperatureCourse.of(followed, measured.t_s)
+        tried = [{**values, "start_k": start_k}]
+        return self.follow_beside(tried, measured, "start_k").columns(0)
 
     def follow_beside(
         self, tried: Sequence[Values], measured: MeasuredRecording, start: str
@@ -376,11 +371,11 @@ class ThermalModel:
         lumped.warm(start_k)
         return lumped
 
-    def _work_of(self, measured: MeasuredRecording) -> Work:
+    def _work_of(self, measured: MeasuredRecording) -> asked.Work:
         known = self._works.get(id(measured))
         if known is None or known[0] is not measured:
             rates = (getattr(measured, name) for name in RATES)
-            work = folding(self.base, work_of(self.base, *rates), measured.grid_s)
+            work = asked.folding(self.base, asked.work_of(self.base, *rates), measured.grid_s)
             known = self._works[id(measured)] = (measured, work)
         return known[1]
 
@@ -441,7 +436,7 @@ class TemperatureCourse:
         """Return the course of what the engine gave."""
         return cls(t_s, followed[f"sensor_c.{SENSOR}"], followed["governed_c"], followed["power_w"])
 
-    def columns(self, which: Sequence[int]) -> "TemperatureCourse":
+    def columns(self, which: int | Sequence[int]) -> "TemperatureCourse":
         """Return some of several courses."""
         of = (one[:, which] for one in (self.sensor_c, self.hidden_c, self.power_w))
         return TemperatureCourse(self.t_s, *of)

@@ -6,14 +6,11 @@ measured meanwhile is left out, as no prediction has it.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsoak import words
-from heatsoak._core import Lumped
 from heatsoak.analysis.sensors.readings import Stretch
 from heatsoak.catalog import Drive
 from heatsoak.catalog.specs import Strict
@@ -95,66 +92,53 @@ def _after(onset_s: float | None, duration_s: float) -> str:
     return f"after {words.duration_text(onset_s)}"
 
 
-def held_shares(base: Drive, measured: Iterable[MeasuredRecording], full: RateBounds) -> Array:
-    """Return what the governor left of full speed, in means of five seconds."""
-    found = [np.zeros(0)]
-    for one in measured:
-        share = np.minimum(full.share_of(work_of(base, *_moved(one).values())), 1.0)
-        for onset in one.onsets:
-            if onset.end_s is not None:
-                found.append(means_over(MEAN_S, share[int(onset.t_s) + 1 : int(onset.end_s)]))
-    return np.concatenate(found)
-
-
-@dataclass(frozen=True)
-class _Load:
-    """A load that heat slowed, or is known not to have slowed; `held` are seconds of it."""
-
-    name: str
-    step: Stretch
-    onset_s: float | None
-    part: slice
-    held: slice
-    hottest_c: float
-
-    @classmethod
-    def of(cls, name: str, step: Stretch, one: MeasuredRecording) -> Self | None:
-        """Return that of a step of a recording; None where it says nothing of heat."""
-        readings = one.reading_c[(one.reading_t_s > step.start_s) & (one.reading_t_s <= step.end_s)]
-        part = slice(round(step.start_s), round(step.end_s))
-        fell = [x for x in one.falls if step.start_s < x.t_s < step.end_s]
-        first = next((x for x in fell if x.by_heat), None)
-        is_known = bool(fell) or step in one.even
-        if part.start == part.stop or not len(readings) or not is_known:
-            return None
-        if first is None:
-            return cls(name, step, None, part, slice(0, 0), float(readings.max()))
-        if first.end_s is None:
-            return None  # the drive counted what did not show in its rate
-        onset_s, end_s = first.t_s - step.start_s, first.end_s - step.start_s
-        held = slice(int(onset_s) + 1, int(end_s))
-        return cls(name, step, onset_s, part, held, float(readings.max()))
-
-
 class OwnLoads:
     """The loads of a recording that a twin is held to, as they were asked for."""
 
     def __init__(self, base: Drive, one: MeasuredRecording, full: RateBounds) -> None:
         """`full` is what the drive does at full speed."""
         self.measured = one
+        self._seconds = _seconds(one)
         moved, asked = _moved(one), _asked(one)
         self._moved_mb_s, self._asked_mb_s = _total(moved), _total(asked)
         moved_work, self._work = (work_of(base, *rates.values()) for rates in (moved, asked))
         self._moved_work = folding(base, moved_work, 1.0)
-        self._full_share = np.minimum(full.share_of(self._work), 1.0)
-        self._seconds = _seconds(one)
-        self._loads: list[_Load] = []
-        end_s = 0
-        for name, step in sorted(one.steps.items(), key=lambda item: item[1].start_s):
-            load = _Load.of(name, step, one)
-            if load is not None and load.part.start >= end_s:
-                self._loads.append(load)
-                end_s = load.part.start
+        self._moved_share, self._full_share = (
+            np.minimum(full.share_of(work), 1.0) for work in (moved_work, self._work)
+        )
+        # each as it was, where it lies, and for how long heat held it
+        loads = (self._load(name, step) for name, step in one.steps.items())
+        self._loads = sorted(filter(None, loads), key=lambda load: load[1].start)
+
+    def _load(self, name: str, step: Stretch) -> tuple[OwnStep, slice, slice] | None:
+        """Return a load that heat slowed, or is known not to have slowed; None for others."""
+        one = self.measured
+        readings = one.reading_c[(one.reading_t_s > step.start_s) & (one.reading_t_s <= step.end_s)]
+        part = slice(round(step.start_s), round(step.end_s))
+        fell = [x for x in one.falls if step.start_s < x.t_s < step.end_s]
+        first = next((x for x in fell if x.by_heat), None)
+        is_known = step in one.even if not fell else first is None or first.end_s is not None
+        if part.start == part.stop or not len(readings) or not is_known:
+            return None  # or the drive counted what did not show in its rate
+        held = slice(0, 0)
+        if first is not None and first.end_s is not None:
+            held = slice(int(first.t_s - step.start_s) + 1, int(first.end_s - step.start_s))
+        was = OwnStep(
+            path=one.path,
+            step=name,
+            duration_s=step.end_s - step.start_s,
+            onset_s=first.t_s - step.start_s if first else None,
+            mb_s=_levels(self._moved_mb_s[part][held]),
+            hottest_c=float(readings.max()),
+            twin_hottest_c=float(readings.max()),
+        )
+        return was, part, held
+
+    def held_shares(self) -> Iterator[Array]:
+        """Yield what the governor left of full speed, in means of five seconds."""
+        for onset in self.measured.onsets:
+            if onset.end_s is not None:
+                yield means_over(MEAN_S, self._moved_share[int(onset.t_s) + 1 : int(onset.end_s)])
 
     def predict(self, model: ThermalModel, values: Values, start_k: float) -> Iterator[OwnStep]:
         """Yield what becomes of them; raises ValueError where the drive cannot be there.
@@ -170,8 +154,7 @@ class OwnLoads:
         lumped.warm(start_k)
         power_w = one.power_w[self._seconds] * values.get(METER, 1.0)
         now_s = 0
-        for load in self._loads:
-            part = load.part
+        for was, part, held in self._loads:
             if part.start > now_s:
                 # what lies between follows the log, that each load begins as warm as it did
                 before = slice(now_s, part.start)
@@ -182,33 +165,23 @@ class OwnLoads:
                     air_k=air_k[before] - air_k[now_s],
                 )
                 now_s = part.start
-            yield self._served(load, lumped, air_k[part] - air_k[now_s])
-
-    def _served(self, load: _Load, lumped: Lumped, air_k: Array) -> OwnStep:
-        part = load.part
-        mb_s = self._asked_mb_s[part]
-        seconds = len(mb_s)
-        served = DemandSeries(
-            dt_s=np.ones(seconds),
-            mb_s=mb_s,
-            full_share=self._full_share[part],
-            least_share=np.zeros(seconds),
-            work={name: a_second[part] for name, a_second in self._work.items()},
-            air_k=air_k,
-        ).serve(lumped.copy(), seconds)
-        late_s = np.diff(served["late_s"], prepend=0.0)
-        is_slowed = served["late_s"].max() > _LATE_S
-        return OwnStep(
-            path=self.measured.path,
-            step=load.name,
-            duration_s=load.step.end_s - load.step.start_s,
-            onset_s=load.onset_s,
-            twin_onset_s=float(np.argmax(late_s > _LOST)) if is_slowed else None,
-            mb_s=_levels(self._moved_mb_s[part][load.held]),
-            twin_mb_s=_levels(served["mb_s"][load.held]),
-            hottest_c=load.hottest_c,
-            twin_hottest_c=float(served["sensor_c"].max()),
-        )
+            mb_s = self._asked_mb_s[part]
+            served = DemandSeries(
+                dt_s=np.ones(len(mb_s)),
+                mb_s=mb_s,
+                full_share=self._full_share[part],
+                least_share=np.zeros(len(mb_s)),
+                work={name: a_second[part] for name, a_second in self._work.items()},
+                air_k=air_k[part] - air_k[now_s],
+            ).serve(lumped.copy(), len(mb_s))
+            late_s = np.diff(served["late_s"], prepend=0.0)
+            is_slowed = served["late_s"].max() > _LATE_S
+            became = {
+                "twin_onset_s": float(np.argmax(late_s > _LOST)) if is_slowed else None,
+                "twin_mb_s": _levels(served["mb_s"][held]),
+                "twin_hottest_c": float(served["sensor_c"].max()),
+            }
+            yield was.model_copy(update=became)
 
 
 def misfit(steps: Iterable[OwnStep], spare: float = 0.0) -> float:

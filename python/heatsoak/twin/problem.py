@@ -16,7 +16,7 @@ _STEP = 1e-4
 #: Of an impossible drive, such as one that runs away idle.
 _IMPOSSIBLE = 1e3
 #: No parameter is looked for further than this many spreads from what is expected.
-_FARTHEST = 6.0
+FARTHEST = 6.0
 #: Rounds of fitting the parameters and then their noise.
 _ROUNDS = 3
 #: What the last step of a search may still take away, of the squares: of the last round, and of
@@ -62,6 +62,7 @@ class Problem:
     ) -> None:
         """`by_sensor` for a governor that acts on what the drive reports, not on its own."""
         self.model = model.ThermalModel(base, nodes)
+        self.by_sensor = by_sensor
         self.measured = list(measured)
         self.rooms_c = rooms_of(self.measured)
         parameters = _parameters(base, nodes, self.measured, self.rooms_c)
@@ -72,11 +73,11 @@ class Problem:
             **{model.room_name(place): room_c for place, room_c in self.rooms_c.items()},
         }
         self.likelihoods = [Likelihood(one, first_noise(one.step_c)) for one in self.measured]
-        self._last: dict[int, tuple[list[tuple[float, ...]], model.TemperatureCourse]] = {}
 
     def set_noise(self, noise: Noise) -> None:
         """Take readings to have this noise."""
-        self.likelihoods = [Likelihood(one.measured, noise, one.heat) for one in self.likelihoods]
+        for one in self.likelihoods:
+            one.noise = noise
 
     def weigh(self, u: Array) -> float:
         """Ask the model what made each fall; returns what :meth:`Likelihood.weigh` does of all."""
@@ -96,30 +97,22 @@ class Problem:
         fitted = {p.name: p.prior.value(float(x)) for p, x in zip(self.parameters, u, strict=True)}
         return {**self._fixed, **fitted}
 
-    def block(self, u: Array, index: int) -> Array:
-        """Return the residuals of one recording."""
-        return self._blocks([u], index)[:, 0]
-
     def residuals(self, u: Array) -> Array:
         """Return all residuals, those of the priors last."""
-        return np.concatenate([*(self.block(u, i) for i in range(len(self.measured))), u])
+        return np.concatenate([*(self._blocks([u], i)[:, 0] for i in range(len(self.measured))), u])
 
     def jacobian(self, u: Array) -> Array:
         """Return the derivatives of :meth:`residuals`."""
         blocks = [self.slopes(u, i) for i in range(len(self.measured))]
         return np.vstack([*blocks, np.eye(len(u))])
 
-    def off_k(self, u: Array, index: int) -> Array:
-        """Return how far a recording's readings are from the model."""
-        return self._off_k([u], index)[:, 0]
-
     def slopes(self, u: Array, index: int) -> Array:
-        """Return the derivatives of :meth:`block`."""
-        return self._slopes(u, index, self._blocks)
+        """Return the derivatives of the residuals of one recording."""
+        return self._with_slopes(u, index, self._blocks)[:, 1:]
 
-    def reading_slopes(self, u: Array) -> list[Array]:
-        """Return the derivatives of :meth:`off_k`, for each recording."""
-        return [self._slopes(u, i, self._off_k) for i in range(len(self.measured))]
+    def off_k(self, u: Array) -> list[Array]:
+        """Return how far each recording's readings are from the model, and the derivatives."""
+        return [self._with_slopes(u, i, self._off_k) for i in range(len(self.measured))]
 
     def _blocks(self, tried: Sequence[Array], index: int) -> Array:
         likelihood, values = self.likelihoods[index], [self.values(u) for u in tried]
@@ -140,25 +133,20 @@ class Problem:
         # no limit changes what a recording does
         keys = [tuple(v for name, v in one.items() if name not in model.LIMITS) for one in tried]
         asked = dict(zip(keys, tried, strict=True))
-        known = self._last.get(index)
-        if known is None or known[0] != list(asked):
-            known = (
-                list(asked),
-                self.model.follow_beside(
-                    list(asked.values()), self.measured[index], f"start_k@{index}"
-                ),
-            )
-            self._last[index] = known
-        columns = [known[0].index(key) for key in keys]
-        return known[1].columns(columns)
+        of_all = list(asked.values())
+        course = self.model.follow_beside(of_all, self.measured[index], f"start_k@{index}")
+        return course.columns([list(asked).index(key) for key in keys])
 
-    def _slopes(self, u: Array, index: int, of: Callable[[Sequence[Array], int], Array]) -> Array:
+    def _with_slopes(
+        self, u: Array, index: int, of: Callable[[Sequence[Array], int], Array]
+    ) -> Array:
         measured = self.measured[index]
         columns = [i for i, one in enumerate(self.parameters) if one.concerns(index, measured)]
         found = of([u, *(u + _STEP * np.eye(len(u))[columns])], index)
-        slopes = np.zeros((len(found), len(u)))
-        slopes[:, columns] = (found[:, 1:] - found[:, :1]) / _STEP
-        return slopes
+        both = np.zeros((len(found), 1 + len(u)))
+        both[:, 0] = found[:, 0]
+        both[:, 1 + np.asarray(columns)] = (found[:, 1:] - found[:, :1]) / _STEP
+        return both
 
 
 def rooms_of(measured: Sequence[MeasuredRecording]) -> dict[str, float]:
@@ -241,9 +229,7 @@ def solve(problem: Problem, start: Array | None = None, *, roughly: bool = False
         u = minimized(problem, u, tolerance=_EXACTLY if is_last else _ROUGHLY)
         above = problem.weigh(u)
         if turn < rounds - 1:
-            off_k = [problem.off_k(u, index) for index in range(len(problem.measured))]
-            slopes = problem.reading_slopes(u)
-            noise = estimate_noise(problem.measured, off_k, slopes, first)
+            noise = estimate_noise(problem.measured, problem.off_k(u), first)
             problem.set_noise(noise)
     slope = problem.jacobian(u)
     information = slope.T @ slope
@@ -262,9 +248,9 @@ def minimized(problem: Problem, u: Array, *, tolerance: float) -> Array:
     """
     found = least_squares(
         problem.residuals,
-        np.clip(u, -_FARTHEST + 0.01, _FARTHEST - 0.01),
+        np.clip(u, -FARTHEST + 0.01, FARTHEST - 0.01),
         jac=problem.jacobian,
-        bounds=(-_FARTHEST, _FARTHEST),
+        bounds=(-FARTHEST, FARTHEST),
         max_nfev=_MOST_STEPS,
         xtol=1e-5,
         ftol=tolerance,

@@ -234,12 +234,8 @@ class MeasuredRecording:
         """The mean time of each bin."""
         return self.averaged(self.reading_t_s)
 
-    def within(self, stretch: Stretch) -> NDArray[np.bool_]:
+    def within(self, stretch: Stretch) -> slice:
         """Which points of the grid lie in a stretch."""
-        return (self.t_s > stretch.start_s) & (self.t_s <= stretch.end_s)
-
-    def part(self, stretch: Stretch) -> slice:
-        """The same as a slice of the grid."""
         ends_s = [stretch.start_s, stretch.end_s]
         return slice(*np.searchsorted(self.t_s, ends_s, side="right").tolist())
 
