@@ -117,8 +117,11 @@ class HeldSolution:
     @classmethod
     def of(cls, solution: Solution, shown: Shown) -> "HeldSolution":
         """Try the laws; the base's own stays, unless another is strongly likelier."""
-        problem, measured = solution.problem, solution.problem.explained
-        base = problem.model.base
+        base = solution.problem.model.base
+        # with what the model makes of their falls
+        measured = [
+            one.measured.explained(one.heat.tolist()) for one in solution.problem.likelihoods
+        ]
         full = RateBounds(base.read_mb_s, base.write_mb_s)
         loads = [OwnLoads(base, one, full) for one in measured]
         found = []

@@ -77,9 +77,8 @@ def gradients_of(twin: Twin, solution: Solution, place: str) -> Array:
     if OFFSET in solution.values:
         asked.append(hidden_limit_c)
     moved = solution.u + _STEP * np.eye(len(solution.u))
-    there = np.array([[of(u) for u in moved] for of in asked])
-    here = np.array([[of(solution.u)] for of in asked])
-    return np.asarray((there - here) / _STEP)
+    found = np.array([[of(u) for u in [solution.u, *moved]] for of in asked])
+    return np.asarray((found[:, 1:] - found[:, :1]) / _STEP)
 
 
 def _resistance_of(twin: Twin, place: str) -> Quantity:

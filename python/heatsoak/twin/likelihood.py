@@ -144,9 +144,8 @@ class Likelihood:
 
 
 def _over(hidden_c: Array, limit_c: Array) -> Array:
-    if not len(hidden_c):
-        return np.zeros(len(limit_c))
-    return np.asarray(np.maximum(np.max(hidden_c, axis=0) - limit_c, 0.0) / _FREE_K)
+    over_k = np.max(hidden_c, axis=0, initial=-np.inf) - limit_c
+    return np.asarray(np.maximum(over_k, 0.0) / _FREE_K)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,9 @@ from heatsoak.twin.readings import Array, MeasuredRecording
 
 Values = Mapping[str, float]
 
+#: Of so many drives the text for the engine is kept: those beside one, of which each place asks.
+_DRIVES = 64
+
 #: The sensor of a twin: what the fitted one reported.
 SENSOR = "composite"
 #: The flash's packages beside the controller's: their resistance to the board and heat capacity,
@@ -258,6 +261,7 @@ class ThermalModel:
         self.nodes = nodes
         self._spec: dict[str, Any] = json.loads(base.core_json())
         self._begins_c = base.governor.begins.value
+        self._texts: dict[tuple[float, ...], str] = {}
         self._works: dict[int, tuple[MeasuredRecording, asked.Work]] = {}
 
     def drive_tables(self, values: Values) -> dict[str, Any]:
@@ -320,17 +324,25 @@ class ThermalModel:
 
     def lumped(self, values: Values, place: str, *, governed: bool = False) -> Lumped:
         """Return heat and governor of the drive in a place; ValueError for impossible values."""
-        spec = self.drive_spec(values)
-        if not governed:
-            spec["governor"] = {**spec["governor"], "on": False}
-        return Lumped(json.dumps(spec), json.dumps(self.place_tables(values, place)))
+        # of its places, a drive knows only the least
+        own = {name: value for name, value in values.items() if "@" not in name}
+        own["j_per_k@"] = self._least_j_per_k(values)
+        key = governed, *own.values()
+        if (text := self._texts.get(key)) is None:
+            spec = self.drive_spec(own)
+            spec["governor"]["on"] = governed and spec["governor"].get("on", True)
+            if len(self._texts) == _DRIVES:
+                self._texts.clear()
+            text = self._texts[key] = json.dumps(spec)
+        return Lumped(text, json.dumps(self.place_tables(values, place)))
 
     def follow(
         self, values: Values, measured: MeasuredRecording, start_k: float = 0.0
     ) -> "TemperatureCourse":
         """Return what the model makes of a recording that began `start_k` warmer than at rest."""
-        tried = [{**values, "start_k": start_k}]
-        return self.follow_beside(tried, measured, "start_k").columns(0)
+        found = self.follow_beside([{**values, "start_k": start_k}], measured, "start_k")
+        one = (of[:, 0] for of in (found.sensor_c, found.hidden_c, found.power_w))
+        return TemperatureCourse(found.t_s, *one)
 
     def follow_beside(
         self, tried: Sequence[Values], measured: MeasuredRecording, start: str
@@ -435,11 +447,6 @@ class TemperatureCourse:
     def of(cls, followed: dict[str, Array], t_s: Array) -> "TemperatureCourse":
         """Return the course of what the engine gave."""
         return cls(t_s, followed[f"sensor_c.{SENSOR}"], followed["governed_c"], followed["power_w"])
-
-    def columns(self, which: int | Sequence[int]) -> "TemperatureCourse":
-        """Return some of several courses."""
-        of = (one[:, which] for one in (self.sensor_c, self.hidden_c, self.power_w))
-        return TemperatureCourse(self.t_s, *of)
 
     def at(self, t_s: Array, values: Array) -> Array:
         """Return what one of its series is at other times; columns each on their own."""

@@ -56,11 +56,6 @@ class OwnStep(Strict):
         return abs(is_ - was) <= max(ONSET_X * was, ONSET_S)
 
     @property
-    def denies(self) -> bool:
-        """Whether the twin does not throttle where the drive did."""
-        return self.twin_onset_s is None and self.onset_s is not None and not self.is_onset_right
-
-    @property
     def is_level_right(self) -> bool:
         """Whether what heat leaves of it is as it was."""
         if self.mb_s is None or self.twin_mb_s is None:
@@ -72,9 +67,7 @@ class OwnStep(Strict):
         if not self.is_onset_right:
             was, is_ = (_after(one, self.duration_s) for one in (self.onset_s, self.twin_onset_s))
             yield f"'{self.step}' throttled {was}, the twin does {is_}"
-        elif not self.is_level_right:
-            assert self.mb_s is not None
-            assert self.twin_mb_s is not None
+        elif self.mb_s and self.twin_mb_s and not self.is_level_right:
             yield (
                 f"'{self.step}' moved {words.rate_text(self.mb_s[0])} once it throttled, the twin "
                 f"{words.number_text(self.twin_mb_s[0])}"

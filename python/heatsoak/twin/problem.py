@@ -1,6 +1,8 @@
 """Recordings and a network: its parameters, how far off they are, and which are the likeliest."""
 
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +26,10 @@ _ROUNDS = 3
 _EXACTLY, _ROUGHLY = 1e-6, 1e-3
 #: Steps of one search.
 _MOST_STEPS = 40
+
+
+#: What several drives make of one recording, by its number: a column for each of them.
+_Columns = Callable[[Sequence[model.Values], int], Array]
 
 
 @dataclass(frozen=True)
@@ -83,14 +89,10 @@ class Problem:
         """Ask the model what made each fall; returns what :meth:`Likelihood.weigh` does of all."""
         values, above = self.values(u), 0.0
         for index, likelihood in enumerate(self.likelihoods):
-            limit_c = model.limit_c_of(values, likelihood.measured)
-            above += likelihood.weigh(self._courses([values], index), limit_c)
+            measured = likelihood.measured
+            course = self.model.follow_beside([values], measured, f"start_k@{index}")
+            above += likelihood.weigh(course, model.limit_c_of(values, measured))
         return above
-
-    @property
-    def explained(self) -> list[MeasuredRecording]:
-        """The recordings, with what the model makes of their falls."""
-        return [one.measured.explained(one.heat.tolist()) for one in self.likelihoods]
 
     def values(self, u: Array) -> dict[str, float]:
         """Return the parameters, those that are not fitted among them."""
@@ -99,50 +101,51 @@ class Problem:
 
     def residuals(self, u: Array) -> Array:
         """Return all residuals, those of the priors last."""
-        return np.concatenate([*(self._blocks([u], i)[:, 0] for i in range(len(self.measured))), u])
+        tried = [self.values(u)]
+        return np.concatenate([*self._each(lambda index: self._blocks(tried, index)[:, 0]), u])
 
     def jacobian(self, u: Array) -> Array:
         """Return the derivatives of :meth:`residuals`."""
-        blocks = [self.slopes(u, i) for i in range(len(self.measured))]
-        return np.vstack([*blocks, np.eye(len(u))])
+        return np.vstack([*self._each(lambda index: self.slopes(u, index)), np.eye(len(u))])
 
     def slopes(self, u: Array, index: int) -> Array:
         """Return the derivatives of the residuals of one recording."""
-        return self._with_slopes(u, index, self._blocks)[:, 1:]
+        return self._of_one(u, index, self._blocks)[:, 1:]
 
     def off_k(self, u: Array) -> list[Array]:
         """Return how far each recording's readings are from the model, and the derivatives."""
-        return [self._with_slopes(u, i, self._off_k) for i in range(len(self.measured))]
 
-    def _blocks(self, tried: Sequence[Array], index: int) -> Array:
-        likelihood, values = self.likelihoods[index], [self.values(u) for u in tried]
+        def off_k(tried: Sequence[model.Values], index: int) -> Array:
+            course = self.model.follow_beside(tried, self.measured[index], f"start_k@{index}")
+            return self.likelihoods[index].off_k(course)
+
+        return self._each(lambda index: self._of_one(u, index, off_k))
+
+    def _blocks(self, tried: Sequence[model.Values], index: int) -> Array:
+        likelihood = self.likelihoods[index]
         try:
-            course = self._courses(values, index)
+            course = self.model.follow_beside(tried, self.measured[index], f"start_k@{index}")
         except ValueError:
             return np.full((likelihood.count, len(tried)), _IMPOSSIBLE)
-        limit_c = np.array([model.limit_c_of(one, self.measured[index]) for one in values])
-        meter_x = np.array([one.get(model.METER, 1.0) for one in values])
+        limit_c = np.array([model.limit_c_of(one, self.measured[index]) for one in tried])
+        meter_x = np.array([one.get(model.METER, 1.0) for one in tried])
         found = likelihood.residuals(course, limit_c, meter_x)
         return np.where(np.isnan(course.hidden_c[0]), _IMPOSSIBLE, found)
 
-    def _off_k(self, tried: Sequence[Array], index: int) -> Array:
-        return self.likelihoods[index].off_k(self._courses([self.values(u) for u in tried], index))
+    def _each(self, of: Callable[[int], Array]) -> list[Array]:
+        # the engine does not hold Python's lock
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return list(pool.map(of, range(len(self.measured))))
 
-    def _courses(self, tried: Sequence[model.Values], index: int) -> model.TemperatureCourse:
-        """What the model makes of a recording, in columns; ValueError where the first cannot be."""
-        # no limit changes what a recording does
-        keys = [tuple(v for name, v in one.items() if name not in model.LIMITS) for one in tried]
-        asked = dict(zip(keys, tried, strict=True))
-        of_all = list(asked.values())
-        course = self.model.follow_beside(of_all, self.measured[index], f"start_k@{index}")
-        return course.columns([list(asked).index(key) for key in keys])
-
-    def _with_slopes(
-        self, u: Array, index: int, of: Callable[[Sequence[Array], int], Array]
-    ) -> Array:
-        measured = self.measured[index]
+    def _of_one(self, u: Array, index: int, of: _Columns) -> Array:
+        """What `of` makes of one recording, and beside it the derivatives."""
+        values, measured = self.values(u), self.measured[index]
         columns = [i for i, one in enumerate(self.parameters) if one.concerns(index, measured)]
-        found = of([u, *(u + _STEP * np.eye(len(u))[columns])], index)
+        moved = (
+            {**values, self.parameters[i].name: self.parameters[i].prior.value(float(u[i]) + _STEP)}
+            for i in columns
+        )
+        found = of([values, *moved], index)
         both = np.zeros((len(found), 1 + len(u)))
         both[:, 0] = found[:, 0]
         both[:, 1 + np.asarray(columns)] = (found[:, 1:] - found[:, :1]) / _STEP
@@ -221,8 +224,7 @@ def solve(problem: Problem, start: Array | None = None, *, roughly: bool = False
     `roughly` is enough to tell what explains the recordings from what does not.
     """
     u = np.zeros(len(problem.parameters)) if start is None else start
-    noise = problem.likelihoods[0].noise
-    first = first_noise(problem.measured[0].step_c)
+    noise = first = problem.likelihoods[0].noise
     rounds = _ROUNDS - 1 if roughly else _ROUNDS
     for turn in range(rounds):
         is_last = turn == rounds - 1 and not roughly

@@ -279,7 +279,8 @@ def measure(recording: Recording, findings: analysis.RecordingFindings) -> Measu
     changes = [e.t_s for e in recording.events if e.kind in ("step-begin", "step-end")]
     unheld = _unheld(recording, steps, stretches, edges[1:], read + write)
     counted = _counted(samples)
-    falls, even = _falls(steps, stretches, counted), _even(steps)
+    fastest, even = _fastest(steps), _even(steps)
+    falls = _falls(steps, stretches, counted)
     changes += [one.t_s for one in falls]
     return MeasuredRecording(
         path=name,
@@ -308,7 +309,11 @@ def measure(recording: Recording, findings: analysis.RecordingFindings) -> Measu
         ],
         steps={step.step: _shifted(stretches[step.step], -first_s) for step in steps},
         even=[_shifted(stretches[one.step], -first_s) for one in even],
-        free=[_shifted(stretches[one.step], -first_s) for one in _fast(even, _fastest(steps))],
+        free=[
+            _shifted(stretches[one.step], -first_s)
+            for one in even
+            if (one.mean_mb_s or 0.0) >= _FREE_SHARE * fastest[one.workload]
+        ],
         unheld=[_shifted(one, -first_s) for one in unheld.values()],
         room_c=room_c,
         neighbours_c=neighbours_c,
@@ -615,15 +620,6 @@ def _even(steps: list[analysis.StepFindings]) -> list[analysis.StepFindings]:
         if step.claim.heat is not None
         and step.claim.what in ("held", "hot", "unseen")
         and not step.episodes
-    ]
-
-
-def _fast(
-    even: list[analysis.StepFindings], fastest: dict[str, float]
-) -> list[analysis.StepFindings]:
-    """Those at full speed."""
-    return [
-        step for step in even if (step.mean_mb_s or 0.0) >= _FREE_SHARE * fastest[step.workload]
     ]
 
 

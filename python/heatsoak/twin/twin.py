@@ -360,7 +360,7 @@ class Twin(Strict):
     def denial(self) -> str:
         """Why it predicts nothing: most of what throttled would not; empty if it does."""
         slowed = [one for one in self.own_log if one.onset_s is not None]
-        denied = [one for one in slowed if one.denies]
+        denied = [o for o in slowed if o.twin_onset_s is None and not o.is_onset_right]
         if 2 * len(denied) <= len(slowed):
             return ""
         return (
