@@ -17,6 +17,7 @@ __all__ = [
     "hampel",
     "pelt_mean_var",
     "pieces",
+    "whiten",
 ]
 
 @final
