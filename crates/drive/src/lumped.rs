@@ -286,7 +286,10 @@ impl Lumped {
         recorded.validate()?;
         let (count, width) = (recorded.dt_s.len(), others.drives.len());
         if others.air_k.len() != count * width {
-            let expected = format!("it has to be {}, one a stretch and drive", count * width);
+            let expected = format!(
+                "it has to be {}: one for each stretch and drive",
+                count * width
+            );
             return Err(SpecError::new("air_k beside", others.air_k.len(), expected));
         }
         let (heats, power) = others

@@ -73,9 +73,9 @@ pub fn whiten<'py>(
     let readings = readings.as_array();
     let (rows, columns) = readings.dim();
     if rows != t_s.len()? || columns == 0 {
-        let expected = format!("{} rows, one for each time", t_s.len()?);
+        let times = t_s.len()?;
         return Err(value_error(format!(
-            "readings have {rows} x {columns}: they have {expected}"
+            "readings are {rows} x {columns}: there has to be a row for each of the {times} times"
         )));
     }
     let mut white: Vec<f64> = readings.iter().copied().collect();

@@ -208,5 +208,6 @@ def _log(
         free=free,
         tmt1_c=tmt1_c,
     )
-    cost_w = known.model.follow(values, log).power_w
-    return replace(log, power_w=cost_w) if plan.has_power else log
+    if not plan.has_power:
+        return log
+    return replace(log, power_w=known.model.follow(values, log).power_w)

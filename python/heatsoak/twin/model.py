@@ -52,8 +52,6 @@ OFFSET = "sensor_offset_k"
 RATES = ("read_mb_s", "write_mb_s", "read_iops", "write_iops")
 #: By how much what the governor acts on is off from the threshold that a host set.
 TMT_OFFSET = "tmt_offset_k"
-#: Parameters that say only when the governor acts.
-LIMITS = ("limit_c", TMT_OFFSET)
 #: How late the air of a place follows what else warms it.
 NEIGHBOUR_LAG = "neighbour_lag_s"
 #: The part of a board's capacity that stays the drive's; a place brings the rest.

@@ -47,7 +47,7 @@ pub struct Beside {
 }
 
 /// How networks pass a step of one length on, and by how much that is off the followed one's.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 struct Steps {
     length_s: f64,
     kept: Vec<f64>,
@@ -56,28 +56,20 @@ struct Steps {
     fed_off: Vec<f64>,
 }
 
-/// Of one network, node by node: what is left of a temperature, and what a power brings.
-#[derive(Debug, Clone)]
-pub(super) struct Step {
-    pub kept: Vec<f64>,
-    pub k_per_w: Vec<f64>,
-}
-
 impl Steps {
     fn set(&mut self, length_s: f64, base: &Heat, heats: &[Heat]) {
         if self.length_s == length_s {
             return;
         }
         self.length_s = length_s;
-        let own = base.network.passed(length_s);
+        let [own_kept, own_fed] = base.network.passed(length_s);
         for (index, heat) in heats.iter().enumerate() {
-            let one = heat.network.passed(length_s);
-            for at in 0..own.kept.len() {
+            let [kept, fed] = heat.network.passed(length_s);
+            for at in 0..kept.len() {
                 let cell = at * heats.len() + index;
-                self.kept[cell] = one.kept[at];
-                self.fed[cell] = one.k_per_w[at];
-                self.kept_off[cell] = one.kept[at] - own.kept[at];
-                self.fed_off[cell] = one.k_per_w[at] - own.k_per_w[at];
+                (self.kept[cell], self.fed[cell]) = (kept[at], fed[at]);
+                self.kept_off[cell] = kept[at] - own_kept[at];
+                self.fed_off[cell] = fed[at] - own_fed[at];
             }
         }
     }
@@ -135,13 +127,19 @@ impl Beside {
             one.node_names() == base.node_names()
                 && one.sensor_names == base.sensor_names
                 && one.network.is_alike(&base.network)
+                && one.place_w == base.place_w
                 && one.energy.leakage_doubling_k == base.energy.leakage_doubling_k
         };
         if measured_x.len() != count || !heats.iter().all(is_alike) {
-            let expected = "it has to have nodes, sensors and ways to the air of the followed one";
+            let expected = "its network and sensors have to be those of the drive that is followed";
             return Err(refused("another drive", expected));
         }
-        let several = || refused("a drive with `hottest`", "it has to have weights");
+        let several = || {
+            refused(
+                "a drive with `hottest`",
+                "sensors and governor need weights",
+            )
+        };
         let governed = heats
             .iter()
             .map(|one| (&one.governed_probes, &one.governed));
@@ -277,10 +275,10 @@ impl Beside {
                 energy.idle_w + leakage_w * leaks * (1.0 + per_k * warmer_k)
             };
             let base_w = fed.rest_w.map_or_else(awake_w, |(_, rest_w)| rest_w[index]);
-            let expected = energy.shared(controller_j + base_w * dt_s, nand_j);
-            self.expected_w[index] = expected.total() / dt_s;
-            let spent = fed.measured_w.map_or(expected, |w| {
-                energy.measured_j(&expected, w * self.measured_x[index] * dt_s)
+            let cost = energy.shared(controller_j + base_w * dt_s, nand_j);
+            self.expected_w[index] = cost.total() / dt_s;
+            let spent = fed.measured_w.map_or(cost, |w| {
+                energy.measured_j(&cost, w * self.measured_x[index] * dt_s)
             });
             self.power_w[CONTROLLER_INDEX * count + index] =
                 (spent.controller - own.controller) / dt_s;

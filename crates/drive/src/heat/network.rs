@@ -12,7 +12,6 @@ use std::ops::RangeInclusive;
 
 use super::HeatError;
 use super::air::WayToAir;
-use super::beside::Step;
 use crate::spec::{
     AIR, BOARD, CONTROLLER, EnclosureSpec, LinkSpec, NAND, NodeSpec, SpecError, ThermalSpec, check,
     positive,
@@ -452,8 +451,8 @@ impl Network {
         self.to_air.len() == other.to_air.len() && pairs.all(|(a, b)| a.width_of(b).is_some())
     }
 
-    /// What a step of this length leaves of temperatures, and what power brings in it.
-    pub(super) fn passed(&self, length_s: f64) -> Step {
+    /// What a step of this length leaves of temperatures, and what power brings in it, K/W; n x n.
+    pub(super) fn passed(&self, length_s: f64) -> [Vec<f64>; 2] {
         let n = self.names.len();
         let mut lengths = Lengths::new(n);
         lengths.set(&self.rate_per_s, length_s);
@@ -462,14 +461,12 @@ impl Network {
             let both = modes(cell / n).iter().zip(modes(cell % n)).zip(of);
             both.map(|((to, from), of)| to * from * of).sum()
         };
-        let cells = 0..n * n;
-        Step {
-            kept: cells
-                .clone()
-                .map(|cell| sum(cell, &lengths.decay) * self.capacity_j_per_k[cell % n])
-                .collect(),
-            k_per_w: cells.map(|cell| sum(cell, &lengths.response)).collect(),
-        }
+        let kept = |cell| sum(cell, &lengths.decay) * self.capacity_j_per_k[cell % n];
+        let brought = |cell| sum(cell, &lengths.response);
+        [
+            (0..n * n).map(kept).collect(),
+            (0..n * n).map(brought).collect(),
+        ]
     }
 
     /// Its nodes: `controller`, `nand`, `board`, the drive's others, the place's.
