@@ -10,10 +10,12 @@ import psutil
 import pytest
 from command import heatsoak
 from cut_run import PROTOCOL, begin, own_locks, require_whole
+from exports import file_export, served
 from heatsoak.analysis import analyze
 from heatsoak.recording import find_recordings
 from heatsoak.recording.meta import JOURNAL, META
 from needs import needs
+from started import started
 from waiting import is_alive, until
 
 pytestmark = [pytest.mark.slow, needs("fio")]
@@ -99,3 +101,43 @@ def test_runs_killed_at_random_times_lose_less_than_a_second_and_can_be_resumed(
     with ThreadPoolExecutor(3) as pool:
         kills = sum(pool.map(kill_and_resume, directories, chances))
     print(f"{kills} kills, {RUNS} recordings whole")
+
+
+PROTOCOL_OF_A_DRIVE = """
+name = "once"
+steps = [{ name = "fill", rw = "write", bs = "256k", size = "10%" }]
+"""
+
+
+@pytest.mark.parametrize("overwritten", [None, b"a letter to somebody " * 200, os.urandom(4096)])
+def test_what_a_killed_run_left_on_a_drive_is_its_own_only_when_it_is_resumed(
+    tmp_path: Path, overwritten: bytes | None
+) -> None:
+    (tmp_path / "once.toml").write_text(PROTOCOL_OF_A_DRIVE)
+    home = {"HOME": str(tmp_path), "HEATSOAK_STATE": str(tmp_path / "state")}
+    image = tmp_path / "image"
+    with image.open("wb") as file:
+        file.truncate(1 << 30)
+    slow = ("--filter=rate", "file", image, f"rate={8 * 20_000_000}")
+    at = tmp_path / "socket"
+    with served(at, tmp_path / "pid", *slow) as (uri, _):
+        erase = f"{uri}:{1 << 30}"
+        words = ("run", "once.toml", "--on", uri, "--erase", erase)
+        with started(tmp_path, *words, "-o", "r", env=home) as run:
+            run.wait_for_load()
+            run.process.kill()
+            run.process.wait()
+        if overwritten is not None:
+            with image.open("r+b") as file:
+                file.write(overwritten)
+    with file_export(image, at) as uri:
+        of_another = heatsoak(*words, "-o", "other", cwd=tmp_path, env={**os.environ, **home})
+        assert of_another.returncode == 4
+        assert f"{erase}:NOT-EMPTY" in of_another.stderr
+        done = heatsoak(*words, "-o", "r", "--resume", cwd=tmp_path, env={**os.environ, **home})
+        # what is random cannot be told from fio's
+        is_text = overwritten is not None and overwritten.startswith(b"a letter")
+        assert done.returncode == (4 if is_text else 0), done.stderr
+        # and what was left is remembered, as of any run that ended
+        again = heatsoak(*words, "-o", "new", cwd=tmp_path, env={**os.environ, **home})
+        assert again.returncode == done.returncode, again.stderr

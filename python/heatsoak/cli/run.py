@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
@@ -96,9 +97,12 @@ def run_command(
     reference: common.ReferenceOption = None,
 ) -> int:
     references = common.referred_to(reference)
+    resumes = output if resume else None
+    if resume and output is None:
+        resumes = directories.chosen(None, wanted.load().name, resume=True)
     planned = partial(
         plan_session,
-        parse_place(to or on),
+        replace(parse_place(to or on), resumes=resumes),
         wanted.load,
         copy_from=None if to is None else lambda: parse_place(on),
         options=DriveOptions(power_sensor, sensors, hctm.Thresholds(tmt1_c, tmt2_c)),
@@ -111,7 +115,7 @@ def run_command(
     if dry_run:
         common.show_rows(session.preview(), output_format, print_preview)
         return 0
-    directory = directories.chosen(output, session.protocol.name, resume=resume)
+    directory = directories.chosen(output or resumes, session.protocol.name, resume=resume)
     if resume and output is None:
         announce(f"resuming {directory}")
     recordings = session.record(directory, resume=resume)

@@ -16,7 +16,7 @@ import time
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -390,7 +390,8 @@ def _run(kept: Kept, attempt: int) -> Ended:
 def planned(test: RackTest) -> Session:
     """Plan a test's session on this host; raises what :func:`plan_session` does."""
     options = DriveOptions(sensors=None if test.sensors is None else Path(test.sensors))
-    place = parse_place(test.on)
+    kept = Kept(directory_of(test.run, test.name))
+    place = replace(parse_place(test.on), resumes=kept.recording)
     return plan_session(place, lambda: test.protocol, erase_id=test.erase_id, options=options)
 
 

@@ -31,12 +31,14 @@ class Place:
         text: as given by the user.
         drive: a simulated drive's id, or the path of its TOML file.
         enclosure: a simulated drive's enclosure, if the user named one.
+        resumes: where the run is that is resumed on it, if one is.
     """
 
     text: str
     kind: PlaceKind
     drive: str = ""
     enclosure: str | None = None
+    resumes: Path | None = None
 
     @property
     def is_simulated(self) -> bool:
@@ -102,7 +104,7 @@ class Place:
             target = fio.FileTarget(path, roots=roots)
         else:
             target = fio.DirectoryTarget(path, file_size, again=again, roots=roots)
-        target.clock, target.raw_dir = clock, raw_dir
+        target.clock, target.raw_dir, target.resumes = clock, raw_dir, self.resumes
         return target
 
     def refuse_unsafe(
@@ -125,7 +127,13 @@ class Place:
                 from heatsoak.target.guard import check  # Linux only
 
                 path = Path(self.text)
-                data = check(path, erase_id, roots, before_reading=before_reading)
+                data = check(
+                    path,
+                    erase_id,
+                    roots,
+                    before_reading=before_reading,
+                    resumes=self.resumes,
+                )
                 if data is not None:
                     warn(f"{path}: {data}; this run overwrites it")
             elif before_reading is not None:

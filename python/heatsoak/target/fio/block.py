@@ -53,7 +53,9 @@ class BlockTarget(FioTarget):
 
     def _claim(self, writes: bool) -> Iterator[base.Note]:
         if writes:
-            self._claimed = claim(self._path, self._erase_id, self._roots, known=self._info)
+            self._claimed = claim(
+                self._path, self._erase_id, self._roots, known=self._info, resumes=self.resumes
+            )
             yield self._overwrites(self._claimed.data)
             # restore what an earlier, killed run left changed on this drive (and no other)
             if self._info.serial is not None:

@@ -56,7 +56,7 @@ class NbdTarget(FioTarget):
             raise refusal(self._uri, reasons)
         filled, data = _why_not_empty(export), None
         if filled is not None:
-            data = look.of_others(self._left_as, look.look_for_data(_view(export)))
+            data = look.of_others(self._left_as, look.look_for_data(_view(export)), self.resumes)
         if filled is not None or self._erase_id is not None:
             unnamed = f"{filled}; if it may be overwritten"
             named = Naming(self._uri, [self._left_as], "export", unnamed)

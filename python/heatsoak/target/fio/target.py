@@ -26,8 +26,10 @@ from heatsoak.target.guard.look import (
     changes,
     look,
     look_for_data,
+    mark,
     nothing_found,
     remember,
+    unmark,
 )
 from heatsoak.units import Size
 from heatsoak.words import size_text
@@ -43,10 +45,12 @@ class FioTarget(ABC):
         clock: time starts when the target is made, unless another clock is set before it is opened.
         raw_dir: where the last document and the standard error of each step are saved
             (``<step>.json``, ``<step>.stderr``); None to save neither.
+        resumes: where the run is that is resumed, if one is.
     """
 
     identity: base.Identity
     raw_dir: Path | None = None
+    resumes: Path | None = None
 
     def __init__(self, roots: Roots | None = None) -> None:
         """Access nothing yet."""
@@ -115,7 +119,9 @@ class FioTarget(ABC):
             reasons = changes(self._seen, now, searches=searches)
         if reasons:
             raise refusal(self._what, reasons)
-        self._is_written = True
+        if writes and not self._is_written and self._left_as and self.raw_dir:
+            mark(self._left_as, self.raw_dir)
+        self._is_written = self._is_written or writes
 
     @property
     def _left_as(self) -> str | None:
@@ -130,6 +136,7 @@ class FioTarget(ABC):
         with suppress(OSError, errors.ToolError):  # then the next run asks
             if not changes(self._seen, held):
                 remember(name, look_for_data(held))
+            unmark(name)
 
     def purge(self, method: protocol.PurgeMethod = "auto") -> Iterator[base.Batch]:
         """Forget all data, and use the whole target from then on."""

@@ -221,10 +221,12 @@ def claim(
     roots: Roots | None = None,
     *,
     known: DeviceInfo | None = None,
+    resumes: Path | None = None,
 ) -> HeldDrive:
     """Return `device`, claimed to be overwritten.
 
     `known` is the drive that `device` led to when the run was prepared: any other is refused.
+    `resumes` is where the run is that is resumed, whose data may be lost.
     Raises RefusedError, one line with every reason, in all other cases. A missing or wrong
     `erase_id` is only reported if there is no other reason.
     """
@@ -235,7 +237,7 @@ def claim(
     except OSError as error:
         raise refusal(device, [_cannot_open(error)]) from None
     try:
-        return _examine(fd, device, info, erase_id, roots)
+        return _examine(fd, device, info, erase_id, roots, resumes)
     except BaseException:
         os.close(fd)
         raise
@@ -287,6 +289,7 @@ def check(
     roots: Roots | None = None,
     *,
     before_reading: Callable[[], None] | None = None,
+    resumes: Path | None = None,
 ) -> look.Data | None:
     """Raise RefusedError if :func:`claim` would; only opens the device for reading.
 
@@ -298,7 +301,7 @@ def check(
     named = naming(device, info)
     if before_reading is not None and named.refused(erase_id, None) is None:
         before_reading()
-    reasons, data = _read(device, info, roots, exclusively=True, is_whole=True)
+    reasons, data = _read(device, info, roots, exclusively=True, is_whole=True, resumes=resumes)
     if not reasons and not os.access(device, os.W_OK):
         reasons = [_cannot_open(PermissionError(errno.EACCES, ""))]
     if reasons:
@@ -309,7 +312,13 @@ def check(
 
 
 def _read(
-    device: Path, info: DeviceInfo, roots: Roots, *, exclusively: bool, is_whole: bool
+    device: Path,
+    info: DeviceInfo,
+    roots: Roots,
+    *,
+    exclusively: bool,
+    is_whole: bool,
+    resumes: Path | None = None,
 ) -> tuple[list[str], look.Data | None]:
     """Return the reasons in the drive's contents not to write to it, and the data that it holds.
 
@@ -327,19 +336,20 @@ def _read(
             same_drive(fd, info, roots)
             reasons = content(fd, info.size_bytes)
             is_unread = reasons or not exclusively
-            return reasons, None if is_unread else _data(fd, info, is_whole=is_whole)
+            return reasons, None if is_unread else _data(fd, info, resumes, is_whole=is_whole)
         except OSError as error:
             return [_cannot_open(error)], None
         except Doubt as doubt:
             return [str(doubt)], None
 
 
-def _data(fd: int, info: DeviceInfo, *, is_whole: bool) -> look.Data | None:
+def _data(fd: int, info: DeviceInfo, resumes: Path | None, *, is_whole: bool) -> look.Data | None:
     """Return what somebody else may have put on a drive; None if nobody has. Raises Doubt."""
     assert info.erase_id is not None
     view = look.TargetView.through(fd, info.size_bytes)
     try:
-        return look.of_others(info.erase_id, look.look_for_data(view, is_whole=is_whole))
+        found = look.look_for_data(view, is_whole=is_whole)
+        return look.of_others(info.erase_id, found, resumes)
     except OSError as error:
         raise Doubt(f"it cannot be read everywhere ({error.strerror})") from None
 
@@ -359,7 +369,12 @@ def _lock(fd: int, kind: int) -> None:
 
 
 def _examine(
-    fd: int, device: Path, info: DeviceInfo, erase_id: str | None, roots: Roots
+    fd: int,
+    device: Path,
+    info: DeviceInfo,
+    erase_id: str | None,
+    roots: Roots,
+    resumes: Path | None,
 ) -> HeldDrive:
     """Check everything again through the descriptor that will be written to."""
     data = None
@@ -368,7 +383,7 @@ def _examine(
         same_drive(fd, info, roots)
         reasons = _uses(info, roots, own_fd=fd) + content(fd, info.size_bytes)
         if not reasons:
-            data = _data(fd, info, is_whole=True)
+            data = _data(fd, info, resumes, is_whole=True)
         same_drive(fd, info, roots)
     except Doubt as doubt:
         reasons = [str(doubt)]

@@ -20,6 +20,8 @@ from functools import partial
 from itertools import starmap
 from pathlib import Path
 
+import numpy as np
+
 from heatsoak import writing
 from heatsoak.errors import ToolError
 from heatsoak.target.guard.content import content
@@ -151,6 +153,9 @@ _SECTOR_BYTES = 512
 #: How often a byte at least occurs in a sector with a signature, which has fields and padding: in
 #: a random one, once in 3,000 times.
 _REPEATED = 12
+#: Of a block of random bytes all 256 values occur, or nearly; in some of fio's, one byte in eight is
+#: zero. Text has fewer values, and what has fields and padding more zeros.
+_VALUES, _FREQUENT = 250, 1 / 6
 
 
 def _without_random(view: TargetView) -> TargetView:
@@ -222,11 +227,13 @@ class Data:
         digest: of all that was read, first of what a listing reads.
         first: the offset in bytes of the first block that holds data; None if none does.
         share: of the samples over the whole target, how many hold data, 0 to 1.
+        is_random: whether all data looks as fio's does.
     """
 
     digest: str
     first: int | None
     share: float
+    is_random: bool = False
 
     def __str__(self) -> str:
         percent = percent_text(100 * self.share) if self.share >= 0.01 else "less than 1 %"
@@ -246,6 +253,7 @@ def look_for_data(view: TargetView, *, is_whole: bool = True) -> Data:
     if parts > _FEW:
         looks.append([(start, SAMPLE_BYTES) for start in sampled])
     digest, digests, held, fill = hashlib.sha256(), list[str](), set[int](), 0
+    is_random = True
     for each in looks:
         for (start, _), piece in zip(each, view.pieces(each), strict=True):
             digest.update(piece)
@@ -256,9 +264,15 @@ def look_for_data(view: TargetView, *, is_whole: bool = True) -> Data:
                     fill = fill or block[0]
                 if not is_plain or block[0] not in (0, fill):
                     held.add(start + at)
+                    is_random = is_random and _looks_random(block)
         digests.append(digest.hexdigest())
     share = len(held.intersection(sampled)) / max(len(sampled), 1)
-    return Data(" ".join(digests), min(held, default=None), share)
+    return Data(" ".join(digests), min(held, default=None), share, is_random)
+
+
+def _looks_random(block: bytes) -> bool:
+    counts = np.bincount(np.frombuffer(block, np.uint8))
+    return np.count_nonzero(counts) >= _VALUES and float(counts.max()) < _FREQUENT * len(block)
 
 
 def _backups(size_bytes: int) -> Iterator[_Place]:
@@ -271,14 +285,22 @@ def _backups(size_bytes: int) -> Iterator[_Place]:
             yield offset, SAMPLE_BYTES
 
 
-def of_others(name: str, data: Data) -> Data | None:
-    """Return `data` if somebody else may have put it on the target `name`; None if nobody has."""
+def of_others(name: str, data: Data, resumes: Path | None = None) -> Data | None:
+    """Return `data` if somebody else may have put it on the target `name`; None if nobody has.
+
+    `resumes` is where the run that wrote it last is resumed: what that left when it was killed, as
+    far as it looks as fio's data does, is nobody else's.
+    """
     if data.first is None:
         return None
     with suppress(OSError):
         # a listing's is the first of the two that are kept
         if _file(name).read_text("ascii", "replace").startswith(data.digest):
             return None
+    with suppress(OSError):
+        if resumes is not None and data.is_random and resumes.exists():
+            wrote = Path(_mark(name).read_text("utf-8"))
+            return None if wrote.is_relative_to(resumes.absolute()) else data
     return data
 
 
@@ -289,6 +311,22 @@ def remember(name: str, data: Data) -> None:
         writing.replace_file(_file(name), data.digest.encode())
 
 
+def mark(name: str, directory: Path) -> None:
+    """Remember, before its first byte, that the run recorded in `directory` writes `name`.
+
+    One that is killed leaves the mark, by which it is known when it is resumed.
+    """
+    with suppress(OSError):  # then the run after a kill asks
+        writing.own_directory(_directory())
+        writing.replace_file(_mark(name), str(directory.absolute()).encode())
+
+
+def unmark(name: str) -> None:
+    """Forget :func:`mark`, once it is remembered what the run left."""
+    with suppress(OSError):
+        _mark(name).unlink(missing_ok=True)
+
+
 def _directory() -> Path:
     return state_directory() / "left"
 
@@ -297,3 +335,7 @@ def _file(name: str) -> Path:
     """Return the file for a target; raises OSError where others could write it."""
     writing.require_ours(_directory())
     return _directory() / hashlib.sha256(name.encode()).hexdigest()[:32]
+
+
+def _mark(name: str) -> Path:
+    return _file(name).with_suffix(".writing")
