@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from heatsoak import errors, system, writing
+from heatsoak import errors, system, toml, writing
 from heatsoak.analysis import analyze
 from heatsoak.bench.directories import default_directory
 from heatsoak.cli import common
@@ -16,20 +16,25 @@ from heatsoak.cli.rack_host import host_app
 from heatsoak.cli.run import print_preview
 from heatsoak.output import Console, Text, announce, print_out, table_of
 from heatsoak.rack import running, state
-from heatsoak.rack.host import HostDrive, perform
+from heatsoak.rack.host import perform
 from heatsoak.rack.kept import HOME_VARIABLE
-from heatsoak.rack.metrics import RackMetrics
+from heatsoak.rack.reached import Reach
 from heatsoak.recording import Recording
 from heatsoak.recording.writer import check_free
 from heatsoak.units import parse_seconds
 from heatsoak.words import counted, size_text
 
-SchedulerOption = Annotated[
+ByOption = Annotated[
     str,
     typer.Option(
-        "--scheduler", metavar="ADDRESS", help="The Dask scheduler that has a worker on each host."
+        "--by",
+        metavar="COMMAND",
+        help="How a host is reached: 'ssh {host}', 'srun -w {host}', 'docker exec -i {host}', or "
+        "'sh -c' for this machine.",
     ),
 ]
+_SSH = "ssh {host}"
+SchedulerOption = Annotated[str | None, typer.Option("--scheduler", metavar="ADDRESS", hidden=True)]
 
 WaitOption = Annotated[
     float,
@@ -50,38 +55,55 @@ rack_app = typer.Typer(callback=common.print_help_alone, invoke_without_command=
 
 @rack_app.command("drives")
 def drives_command(
-    scheduler: SchedulerOption,
+    hosts: Annotated[
+        list[str],
+        typer.Argument(metavar="HOST...", help="Hosts, or a file that lists them."),
+    ],
+    by: ByOption = _SSH,
     output: Annotated[
         Path | None,
         common.output_option("FILE", "Write those that may be written to this file."),
     ] = None,
     force: common.ForceOption = False,
     output_format: common.FormatOption = "text",
+    scheduler: SchedulerOption = None,
 ) -> int:
     """List the drives of all hosts, and what was found on them."""
+    _without_dask(scheduler)
     if output is not None:
         check_free([output], force=force)
-    found = running.drives_of_hosts(scheduler)
-    if output is not None:
-        writing.write_output(output, state.as_toml(found.hosts, found.drives), replace=force)
+    files = [one for one in hosts if Path(one).is_file()]
+    names = [one for one in hosts if one not in files]
+    names += [name for one in files for name in state.load_listed(Path(one)).every_host]
+    names = toml.validated(state.Listed, {"hosts": names}, "hosts").every_host
+    found, lost = running.of_hosts(names, partial(running.drives_of, Reach(by)))
+    for host, error in lost.items():
+        announce(f"{host}: {error}: its drives are missing here")
+    if output is not None and found:
+        writing.write_output(output, state.as_toml(found), replace=force)
         announce(f"{output}: take out what must not be erased, and label the others")
     rows = [
-        HostDrive(host=found.hosts[id_].name, **row.model_dump()).model_dump(mode="json")
-        for id_, drives in found.drives.items()
+        state.HostDrive(host=host, **row.model_dump()).model_dump(mode="json")
+        for host, drives in found.items()
         for row in drives
     ]
     common.show(rows, output_format, print_drives)
-    if found.silent:
-        announce(f"{running.no_answer_from(found.silent)}, so that its drives are missing here")
-        return errors.ToolError.exit_code
-    return 0
+    return errors.ToolError.exit_code if lost else 0
+
+
+def _without_dask(scheduler: str | None) -> None:
+    """Say that racks go without a scheduler; for one release."""
+    if scheduler is not None:
+        announce(
+            f"--scheduler {scheduler}: hosts are reached by --by now, ssh if it is left out: "
+            "docs/racks.md"
+        )
 
 
 @rack_app.command("run", help="Run a protocol on each drive of a rack, and collect recordings.")
 @common.with_groups
 def run_command(
     wanted: common.ProtocolOptions,
-    scheduler: SchedulerOption,
     limits: common.LimitOptions,
     drives: Annotated[
         Path | None,
@@ -89,6 +111,7 @@ def run_command(
             metavar="FILE", help="The drives to test, and to erase, as `rack drives -o` lists them."
         ),
     ] = None,
+    by: ByOption = _SSH,
     output: Annotated[
         Path | None,
         common.output_option(
@@ -110,30 +133,23 @@ def run_command(
     ] = False,
     wait_s: WaitOption = 60.0,
     dry_run: common.DryRunOption = False,
-    metrics: common.MetricsOption = None,
     output_format: common.FormatOption = "text",
+    scheduler: SchedulerOption = None,
 ) -> int:
+    _without_dask(scheduler)
     protocol = wanted.load()
     directory = output or default_directory(f"rack-{protocol.name}")
-    shown = RackMetrics(directory)
-    with common.progress_bar(stays=False) as progress, shown.served(metrics):
-
-        def tell(rack: state.Rack, text: str) -> None:
-            shown.rack = rack
-            progress(rack.progress, text)
-
+    with common.progress_bar(stays=False) as progress:
         asked = running.RackRequest(
             protocol=protocol,
-            address=scheduler,
+            reach=Reach(by),
             listed=drives,
             directory=directory,
             together=together,
             resume=resume,
             again=again,
             wait_s=wait_s,
-            waiting=announce,
-            tell=tell,
-            read=None if metrics is None else shown.readings.update,
+            tell=lambda rack, text: progress(rack.progress, text),
         )
         if dry_run:
             return _print_previews(asked, output_format)
@@ -171,10 +187,12 @@ def stop_command(
     directory: Annotated[
         Path, typer.Argument(metavar="DIR", help="Where the run's recordings are collected.")
     ],
-    scheduler: SchedulerOption,
+    by: ByOption = _SSH,
+    scheduler: SchedulerOption = None,
 ) -> int:
-    """Stop the tests of a run as Ctrl-C would; what they recorded is kept."""
-    count = running.stop_rack(directory, scheduler)
+    """Stop the tests of a run as Ctrl-C would, and let none begin; what they recorded is kept."""
+    _without_dask(scheduler)
+    count = running.stop_rack(directory, Reach(by))
     told = counted(count, "test was", "tests were")
     print_out(f"{told} told to stop; heatsoak rack run with -o {directory} collects what there is")
     return 0
@@ -201,8 +219,14 @@ def _collected(rack: state.Rack, directory: Path) -> Iterator[Recording]:
 
 
 def _print_tests(rack: state.RackFindings, console: Console, directory: Path) -> None:
-    finished = sum(row.state == "finished" for row in rack.tests)
-    print_out(f"{finished} of {len(rack.tests)} tests finished: {directory}")
+    wrong = [row for row in rack.tests if row.state != "finished"]
+    said = f"{len(rack.tests) - len(wrong)} of {len(rack.tests)} tests finished"
+    if wrong:
+        # refused ones first, for somebody has to do something about them
+        first = min(wrong, key=lambda row: row.state != "refused")
+        more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        said += f"; {first.text}{more}"
+    print_out(f"{said}: {directory}")
     answers = {one.path: one.answer.sentence for one in rack.recordings}
     table = table_of("Host", "Drive", "Test", "")
     for row in rack.tests:

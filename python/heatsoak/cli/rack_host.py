@@ -1,12 +1,14 @@
-"""``heatsoak rack host``: what a host of a rack does, for schedulers other than Dask.
+"""``heatsoak rack host``: what a host of a rack does, whoever asks it.
 
-Each command may be repeated at any time: a test that was started is not started again. All of them
-print JSON.
+Each command may be repeated at any time: a test that was started is not started again. All but the
+packed recordings are JSON.
 """
 
 import shutil
+import socket
+import sys
 import time
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -17,129 +19,217 @@ from heatsoak.cli import common
 from heatsoak.output import print_json
 from heatsoak.protocol import apply_settings
 from heatsoak.rack import host, state
-from heatsoak.rack.kept import HostTest, Kept, RackTest, Status, directory_of, kept_tests
+from heatsoak.rack.kept import (
+    HostTest,
+    Kept,
+    RackTest,
+    directory_of,
+    kept_tests,
+    name_of,
+    plain,
+)
+from heatsoak.rack.metrics import HostMetrics
+from heatsoak.rack.running import Order, order_of
 from heatsoak.recording.meta import META
+from heatsoak.units import parse_seconds
 
 _POLL_S = 1.0
 
 host_app = typer.Typer(
-    help="Start, follow and collect tests of this host from a scheduler of your own.",
+    help="Start, follow and collect the tests of this host.",
     callback=common.print_help_alone,
     invoke_without_command=True,
 )
 RunArgument = Annotated[
     str, typer.Argument(metavar="RUN", help="A name for the run, the same on all hosts.")
 ]
+HostOption = Annotated[
+    str | None,
+    typer.Option("--host", metavar="NAME", help="What this host is called; default: its own name."),
+]
 
 
-@host_app.command("start", help="Start a protocol on one drive, once; say where it stands.")
+@host_app.command("start", help="Start a protocol on drives of this host, once.")
 @common.with_groups
 def start_command(
     run: RunArgument,
-    wanted: common.ProtocolOptions,
-    on: Annotated[str, typer.Option(help="A drive's serial, or a target as for `run`.")],
+    protocol: Annotated[
+        str | None, typer.Argument(metavar="PROTOCOL", help="As for `run`.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="As for `run`.")
+    ] = None,
+    on: Annotated[
+        str | None, typer.Option(help="A drive's serial, or a target as for `run`.")
+    ] = None,
     erase: Annotated[
         str | None, typer.Option(metavar="ID", help="As for `run`: lose its data.")
     ] = None,
     sensors: Annotated[str | None, typer.Option(metavar="DIR", help="As for `run`.")] = None,
+    drives: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Instead of --on: this host's drives in a rack's file."),
+    ] = None,
+    together: Annotated[
+        state.Together, typer.Option(help="As for `rack run`; what waits for the rack gets `go`.")
+    ] = "host",
     resume: Annotated[
-        bool, typer.Option("--resume", help="Resume it where it was cut short.")
+        bool, typer.Option("--resume", help="Resume what was stopped, cut short, or failed.")
     ] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Return when it has ended.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Return when all have ended.")] = False,
+    dry_run: common.DryRunOption = False,
+    host_name: HostOption = None,
+    tests: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> int:
-    here = host.describe()
-    test = RackTest(
-        run=run,
-        name=state.name_of(here, state.ListedDrive(on=on)),
-        on=on,
-        erase_id=erase,
-        protocol=apply_settings(wanted.load(), [f"conditions.host={here.name}"]),
-        waits=False,
-        sensors=sensors,
-    )
-    kept = Kept(directory_of(run, test.name))
-    attempt = kept.newest_attempt()
-    before = kept.status(attempt)
-    if resume and before.has_ended and before.state != "finished":
-        attempt += 1
-    # a run that has a name of its own is asked for
-    start = partial(host.start, test, attempt, again=True)
-    status = start()
-    while wait and not status.has_ended:
-        time.sleep(_POLL_S)
-        status = start()  # also where its process was killed before it began
-    print_json(_row(kept, status).model_dump(mode="json"))
-    return _exit_code(status)
+    name = _named(host_name)
+    if tests is not None:
+        order = Order.model_validate_json(sys.stdin.read())
+    elif protocol is None or (on is None) == (drives is None):
+        raise errors.UsageError("name the protocol, and a drive with --on or a file with --drives")
+    else:
+        from heatsoak.protocol import load
+
+        known = (
+            [state.ListedDrive(host=name, on=on, erase=erase, sensors=sensors)]
+            if on is not None
+            else _listed(drives, name)
+        )
+        loaded = apply_settings(load(protocol), settings or [])
+        rows = [
+            state.Row(name=name_of(one.on), **one.model_dump(exclude={"host"}), host=name)
+            for one in known
+        ]
+        rack = state.Rack(
+            run=run, protocol=loaded.name, protocol_sha256="", together=together, tests=rows
+        )
+        # a run that has a name of its own is asked for
+        order = order_of(rack, rows, loaded, again=True)
+        order.attempts = [_attempt(test, resume=resume) for test in order.tests]
+    if dry_run:
+        print_json([_plan(test, name).model_dump(mode="json") for test in order.tests])
+        return 0
+    while True:
+        host.start(order.tests, order.attempts, again=order.again)
+        kept = [Kept.of(test) for test in order.tests]
+        if not wait or all(one.status().has_ended for one in kept):
+            return _print([one.told() for one in kept], name)
+        time.sleep(_POLL_S)  # and ask again where its process was killed before it began
+
+
+def _named(given: str | None) -> str:
+    return given or socket.gethostname()
+
+
+def _listed(path: Path | None, name: str) -> list[state.ListedDrive]:
+    """The drives of this host in a rack's file; raises UsageError for none."""
+    assert path is not None
+    known = state.load_listed(path)
+    found = [one for one in known.drive if (one.host or known.hosts[0]) == name]
+    if not found:
+        raise errors.UsageError(f"{path}: lists no drive of {name}: --host NAME says what it is")
+    return found
+
+
+def _attempt(test: RackTest, *, resume: bool) -> int:
+    kept = Kept.of(test)
+    now = kept.status()
+    goes_on = now.has_ended and now.state != "finished"
+    if resume and (goes_on or (now.state == "absent" and kept.is_run_stopped)):
+        return now.attempt + 1
+    return now.attempt
+
+
+def _plan(test: RackTest, name: str) -> state.PlannedTest:
+    try:
+        return state.PlannedTest(host=name, on=test.on, runs=host.preview(test))
+    except errors.HeatsoakError as error:
+        return state.PlannedTest(
+            host=name, on=test.on, runs=[], why=str(error), exit_code=error.exit_code
+        )
 
 
 @host_app.command("status")
-def status_command(run: RunArgument) -> int:
+def status_command(run: RunArgument, host_name: HostOption = None) -> int:
     """Say where the tests of a run stand."""
-    return _print([_row(kept, kept.status(kept.newest_attempt())) for kept in _tests(run)])
+    return _print([kept.told() for kept in kept_tests(run)], _named(host_name))
+
+
+@host_app.command("go")
+def go_command(
+    run: RunArgument,
+    in_s: Annotated[
+        float, typer.Option("--in", metavar="TIME", parser=parse_seconds, help="In so long.")
+    ] = 0.0,
+    host_name: HostOption = None,
+) -> int:
+    """Let the tests begin that wait for the whole rack."""
+    host.go(run, in_s)
+    return status_command(run, host_name)
 
 
 @host_app.command("collect")
 def collect_command(
     run: RunArgument,
-    output: Annotated[Path, common.output_option("DIR", "Copy to DIR/HOST/TEST.")],
+    output: Annotated[
+        Path | None,
+        common.output_option("DIR", "Copy to DIR/HOST/TEST; without, a tar on standard output."),
+    ] = None,
+    test: Annotated[
+        str | None, typer.Option("--test", metavar="NAME", help="This test alone.")
+    ] = None,
+    host_name: HostOption = None,
 ) -> int:
-    """Copy what the tests that have ended recorded."""
-    name, rows = host.describe().name, []
-    for kept in _tests(run):
-        row = _row(kept, kept.status(kept.newest_attempt()))
-        if row.has_ended and _metas(kept.recording):
-            into = output / state.plain(name) / row.name
-            with kept.alone():
-                _copy(kept.recording, into)
-            row = row.model_copy(update={"directory": str(into)})
-        rows.append(row)
-    return _print(rows)
+    """Give what the tests that have ended recorded."""
+    name, found = _named(host_name), kept_tests(run, test or "*")
+    if output is None:
+        if sys.stdout.isatty():
+            raise errors.UsageError("a tar is no text: redirect it, or name a directory with -o")
+        host.pack(found, name, sys.stdout.buffer)
+        return host.HostReport(host=name, tests=[kept.told() for kept in found]).exit_code
+    rows = []
+    for kept in found:
+        into = None
+        if kept.status().has_ended and kept.recorded():
+            into = output / plain(name) / kept.directory.name
+            _copy(kept.recording, into)
+        rows.append(kept.told(into))
+    return _print(rows, name)
 
 
 @host_app.command("stop")
-def stop_command(run: RunArgument) -> int:
-    """Stop the tests of a run as Ctrl-C would; what they recorded is kept."""
-    print_json({"stopped": host.stop(run, [kept.directory.name for kept in _tests(run)])})
+def stop_command(run: RunArgument, host_name: HostOption = None) -> int:
+    """Stop the tests of a run as Ctrl-C would, and let none begin; what they recorded is kept."""
+    directory_of(run, "any")
+    stopped = host.stop(run)
+    rows = [kept.told() for kept in kept_tests(run)]
+    report = host.HostReport(host=_named(host_name), tests=rows, stopped=stopped)
+    print_json(report.model_dump(mode="json"))
     return 0
 
 
-def _tests(run: str) -> list[Kept]:
-    """The tests of a run on this host; raises UsageError for none."""
-    host.describe()
-    if not (found := kept_tests(run)):
-        raise errors.UsageError(f"{run}: this host keeps no test of a run of that name")
-    return found
+@host_app.command("metrics")
+def metrics_command(
+    output: Annotated[
+        Path | None, common.output_option("FILE", "For node_exporter: ...prom in its directory.")
+    ] = None,
+    run: Annotated[str, typer.Option(metavar="RUN", help="Of this run alone.")] = "*",
+    host_name: HostOption = None,
+) -> int:
+    """Write where this host's tests stand, and what their drives do, for Prometheus."""
+    text = HostMetrics(_named(host_name), kept_tests(run)).text()
+    if output is None:
+        sys.stdout.buffer.write(text)
+    else:
+        with writing.reporting_write_errors(output):
+            writing.replace_file(output, text)
+    return 0
 
 
-def _row(kept: Kept, status: Status) -> HostTest:
-    test = kept.test()
-    return HostTest(
-        run=test.run,
-        name=test.name,
-        on=test.on,
-        recording=str(kept.recording),
-        **status.model_dump(),
-    )
-
-
-def _print(rows: list[HostTest]) -> int:
+def _print(rows: Sequence[HostTest], name: str) -> int:
     """Print tests; return the exit code of the worst."""
-    print_json([row.model_dump(mode="json") for row in rows])
-    codes = set(map(_exit_code, rows))
-    return next(
-        (
-            code
-            for code in (errors.HeatsoakError.exit_code, errors.RefusedError.exit_code)
-            if code in codes
-        ),
-        0,
-    )
-
-
-def _exit_code(status: Status) -> int:
-    if status.state == "refused":
-        return errors.RefusedError.exit_code
-    return errors.HeatsoakError.exit_code if status.has_ended and status.state != "finished" else 0
+    report = host.HostReport(host=name, tests=list(rows))
+    print_json(report.model_dump(mode="json"))
+    return report.exit_code
 
 
 def _metas(recording: Path) -> dict[str, bytes]:

@@ -1,32 +1,30 @@
-"""What a host keeps of a test: files that outlast workers, schedulers and power cuts.
+"""What a host keeps of a test: one file that says all of it, and outlasts power cuts.
 
-A test has a directory of its own, named after its run and itself. An *attempt* is one start of it;
-a second one is only made when somebody asks for it. For attempt N there are
+A test has a directory of its own, named after its run and itself. `state.json` there says what is
+tested and of each *attempt*, a start of it, how far it came; a second one is only made when
+somebody asks for it. It is only written by its host, through :meth:`Kept.changing`, and synced
+before anything that it allows is done: what is not in it has not happened.
 
-- `asked-N.json`: its process was asked for and has not come yet;
-- `ready-N.json`: the drive is locked, and the test waits for those that it begins with;
-- `go-N.json`: when it begins;
-- `started-N.json`: it has begun, and so must not be started again. Synced to disk before anything
-  is written to the drive;
-- `ended-N.json`: how it ended.
-
-`lock` is locked by the test's process as long as it lives, and has its number, so a started test
-without an end and without a process was killed. `reserve` is room on the disk for the end.
+`lock` is locked by the test's process as long as it lives, and has its number, so a test that
+began and has neither end nor process was killed. `reserve` is room on the disk for the end.
 `recording` is the recording.
 """
 
+import hashlib
 import os
 import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from heatsoak import errors, writing
 from heatsoak.protocol import Protocol
+from heatsoak.recording import Recording
+from heatsoak.recording.meta import META
 from heatsoak.target.undo import lock, state_directory
 from heatsoak.toml import explain
 
@@ -35,68 +33,55 @@ HOME_VARIABLE = "HEATSOAK_RACK"
 #: A busy host takes so long to start Python.
 _COMES_S = 120.0
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,120}")
+_STATE = "state.json"
+#: In a run's directory: no test of it begins, unless it is resumed.
+_STOPPED = "stopped"
 
 #: ``absent``: never started here. ``starting``: was asked for, and has not locked its drive yet.
 #: ``ready``: has, and waits for others. ``cut``: its process was killed, or its host went down.
 State = Literal[
     "absent", "starting", "ready", "running", "finished", "failed", "refused", "interrupted", "cut"
 ]
-#: What tells that there was an attempt; its output comes later, where systemd starts it.
-_ATTEMPTED = ("asked", "started", "ended")
 #: The share of a test that is done where its planned time is over and it still runs.
 LATE = 0.99
 #: States that no test leaves without another attempt.
 ENDS = ("finished", "failed", "refused", "interrupted", "cut")
 
 
-class _Kept(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class RackTest(_Kept):
+class RackTest(BaseModel):
     """A protocol on a drive of a host.
 
     Attributes:
         run: which run of a rack it is part of.
         name: unique in the run; a file name.
         on: a target as for ``run --on``, or a drive's serial.
-        waits: whether it begins only when it is told to.
         sensors: where an export's drive has its sensors, as for ``run --sensors``.
+        beside: tests of this host, by name, that it begins with, all at the same moment.
+        waits: whether it begins only when it is told to.
     """
+
+    model_config = ConfigDict(frozen=True)
 
     run: str
     name: str
     on: str
     erase_id: str | None
     protocol: Protocol
-    waits: bool
     sensors: str | None = None
+    beside: tuple[str, ...] = ()
+    waits: bool = False
 
 
-class StartRequest(_Kept):
-    """That a test's process was asked for and has not come: when last, and how often."""
+class Ended(BaseModel):
+    """How a test ended: its command's exit code, and why if that is not 0.
 
-    at_unix_s: float
-    times: int
-
-    @property
-    def may_come(self) -> bool:
-        """Whether it may still be starting."""
-        return 0 <= time.time() - self.at_unix_s < _COMES_S
-
-
-class Started(_Kept):
-    """That a test has begun: when, and how long it takes at most, in s."""
-
-    at_unix_s: float
-    planned_s: float
-
-
-class Ended(_Kept):
-    """How a test ended: its command's exit code, and why if that is not 0."""
+    Attributes:
+        verdict: the judge's on its last step.
+    """
 
     exit_code: int
     why: str | None = None
+    verdict: str | None = None
 
     @property
     def state(self) -> State:
@@ -109,21 +94,78 @@ class Ended(_Kept):
         return ends.get(self.exit_code, "failed")
 
 
-class Status(_Kept):
+class Attempt(BaseModel):
+    """One start of a test; None is what has not happened.
+
+    Attributes:
+        asked_unix_s, asked: when its process was last asked for, and how often.
+        ready_at_s: since when it holds its drive and waits, by its host's clock of this boot.
+        go_at_s: when it was told to begin, by the same clock.
+        began_unix_s, planned_s: when it began, and how long it takes at most.
+        is_stopped: whether it was told to stop.
+        ended: how it ended.
+    """
+
+    asked_unix_s: float = 0.0
+    asked: int = 0
+    ready_at_s: float | None = None
+    go_at_s: float | None = None
+    began_unix_s: float | None = None
+    planned_s: float = 0.0
+    is_stopped: bool = False
+    ended: Ended | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it must not be started, since it was before."""
+        return self.began_unix_s is not None or self.ended is not None
+
+    @property
+    def may_come(self) -> bool:
+        """Whether its process, which was asked for, may still be starting."""
+        return self.asked > 0 and 0 <= time.time() - self.asked_unix_s < _COMES_S
+
+
+class TestState(BaseModel):
+    """`state.json`: a test and its attempts, the newest last."""
+
+    schema_version: Literal[1] = 1
+    test: RackTest
+    attempts: list[Attempt] = Field(default_factory=list)
+
+    def attempt(self, number: int) -> Attempt:
+        """Return an attempt by its number, from 1 on; those up to it are made if need be."""
+        self.attempts += [Attempt() for _ in range(number - len(self.attempts))]
+        return self.attempts[number - 1]
+
+
+class Status(BaseModel):
     """Where a test stands.
 
     Attributes:
+        attempt: which start of it that is.
         progress: share of the planned time, 0 to 1.
     """
 
+    model_config = ConfigDict(frozen=True)
+
     state: State = "absent"
     why: str | None = None
+    attempt: int = 1
     progress: float = 0.0
 
     @property
     def has_ended(self) -> bool:
         """Whether only another attempt can change it."""
         return self.state in ENDS
+
+    @property
+    def exit_code(self) -> int:
+        """As commands end whose test stands there."""
+        if self.state == "refused":
+            return errors.RefusedError.exit_code
+        is_well = self.state == "finished" or not self.has_ended
+        return 0 if is_well else errors.HeatsoakError.exit_code
 
 
 class HostTest(Status):
@@ -134,15 +176,11 @@ class HostTest(Status):
         directory: where it was collected to; None if it was not.
     """
 
-    schema_version: Literal[1] = 1
     run: str
     name: str
     on: str
     recording: str
     directory: str | None = None
-
-
-_Model = TypeVar("_Model", bound=BaseModel)
 
 
 def home() -> Path:
@@ -159,10 +197,20 @@ def directory_of(run: str, name: str) -> Path:
     return home() / run / name
 
 
-def kept_tests(run: str) -> list["Kept"]:
-    """Return the tests of a run that this host keeps, by name."""
-    directory = directory_of(run, "test").parent
-    return [Kept(path.parent) for path in sorted(directory.glob("*/test.json"))]
+def kept_tests(run: str = "*", name: str = "*") -> list["Kept"]:
+    """Return the tests of a run that this host keeps, or of all runs, by name."""
+    directory_of("any" if run == "*" else run, "any" if name == "*" else name)
+    return [Kept(path.parent) for path in sorted(home().glob(f"{run}/{name}/{_STATE}"))]
+
+
+def name_of(on: str) -> str:
+    """Return a name for a drive's test, a file name that no other of its host has."""
+    return f"{plain(on)}-{hashlib.sha256(on.encode()).hexdigest()[:6]}"
+
+
+def plain(text: str) -> str:
+    """Return what can be a file's name of a text."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", text)[-60:].strip("-") or "unnamed"
 
 
 class Kept:
@@ -172,19 +220,30 @@ class Kept:
         self.directory = directory
         self.recording = directory / "recording"
 
-    def path(self, what: str, attempt: int) -> Path:
-        """Return the file for `what` of an attempt."""
-        return self.directory / f"{what}-{attempt}.json"
+    @classmethod
+    def of(cls, test: RackTest) -> "Kept":
+        """Return a test's; raises UsageError if its names are no file names."""
+        return cls(directory_of(test.run, test.name))
 
-    def test(self) -> RackTest:
-        """Return the test; raises ToolError if it cannot be read."""
-        found = _read(RackTest, self.directory / "test.json")
-        if found is None:
-            raise errors.ToolError(f"{self.directory}: holds no test")
-        return found
+    def read(self) -> TestState | None:
+        """Return what is kept; None if nothing is. Raises ToolError if it cannot be read."""
+        path = self.directory / _STATE
+        try:
+            return TestState.model_validate_json(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except ValidationError as error:
+            raise errors.ToolError(f"{path}: is damaged: {explain(error, TestState)}") from error
+        except OSError as error:
+            raise errors.ToolError(f"{path}: cannot be read: {error.strerror}") from error
 
-    def keep(self, test: RackTest) -> None:
-        """Keep what is asked for; raises UsageError if that name is another test's."""
+    @contextmanager
+    def changing(self, test: RackTest | None = None) -> Iterator[TestState]:
+        """Give what is kept, and keep what became of it; nobody else changes it meanwhile.
+
+        What is not kept yet begins with `test`. Raises UsageError if another of that name is.
+        """
+        path = self.directory / _STATE
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -192,22 +251,27 @@ class Kept:
                 f"{self.directory}: cannot be made: {error.strerror}: set {HOME_VARIABLE} to a "
                 "directory that can be written"
             ) from error
-        with self.alone():
-            before = _read(RackTest, self.directory / "test.json")
-            if before is None:
-                write(self.directory / "test.json", test)
-            elif before != test:
+        with (
+            writing.reporting_write_errors(path),
+            writing.Directory(self.directory) as place,
+            place.held(wait=True),
+        ):
+            state = self.read()
+            before = None if state is None else state.model_dump_json()
+            if state is None:
+                if test is None:
+                    raise errors.ToolError(f"{self.directory}: holds no test")
+                state = TestState(test=test)
+            elif test is not None and state.test.model_copy(update={"erase_id": None}) != (
+                test.model_copy(update={"erase_id": None})
+            ):
                 raise errors.UsageError(f"{self.directory}: holds another test of that name")
-
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Wait until nobody else looks what is here before writing it."""
-        with writing.Directory(self.directory) as place, place.held(wait=True):
-            yield
-
-    def read(self, model: type[_Model], what: str, attempt: int) -> _Model | None:
-        """Return what is written of `what`; None if nothing is."""
-        return _read(model, self.path(what, attempt))
+            elif test is not None:
+                state.test = test  # the word for data that may be lost may be another
+            yield state
+            if (now := state.model_dump_json()) != before:
+                # there, whole, whatever happens from now on
+                writing.replace_file(path, now.encode())
 
     @contextmanager
     def locked(self) -> Iterator[bool]:
@@ -233,12 +297,6 @@ class Kept:
                 return int(file.read() or 0) or None
         return None
 
-    def end(self, attempt: int, ended: Ended) -> None:
-        """Write how an attempt ended whose process never came; one that comes then does nothing."""
-        with self.locked() as is_ours:
-            if is_ours and not self.was_started(attempt):
-                write(self.path("ended", attempt), ended)
-
     @contextmanager
     def room_for_the_end(self) -> Iterator[None]:
         """Keep some of the disk free, which may be full when the test ends."""
@@ -250,51 +308,61 @@ class Kept:
             finally:
                 place.remove("reserve")
 
-    def newest_attempt(self) -> int:
-        """Return the number of the last attempt; 1 where there is none yet."""
-        found = (path.stem.partition("-") for path in self.directory.glob("*-*.json"))
-        return max(
-            (int(n) for what, _, n in found if what in _ATTEMPTED and n.isdigit()), default=1
-        )
+    @property
+    def is_run_stopped(self) -> bool:
+        """Whether its run was stopped here."""
+        return (self.directory.parent / _STOPPED).exists()
 
-    def was_started(self, attempt: int) -> bool:
-        """Whether an attempt must not be started, since it was before."""
-        return any(self.path(what, attempt).exists() for what in ("started", "ended"))
+    def recorded(self) -> list[Path]:
+        """Return where its recordings are: one, or of a matrix one for each cell."""
+        return sorted(path.parent for path in self.recording.rglob(META))
 
-    def status(self, attempt: int) -> Status:
-        """Return where an attempt stands."""
+    @property
+    def is_finished(self) -> bool:
+        """Whether all that it has recorded is finished, whatever came after that."""
+        found = [Recording.open(path).meta.status for path in self.recorded()]
+        return bool(found) and set(found) == {"finished"}
+
+    def status(self) -> Status:
+        """Return where its newest attempt stands."""
+        state = self.read()
         # in this order: what begins or ends in between is not taken for one that was killed
-        started = self.read(Started, "started", attempt)
         lives = self.process() is not None
-        ended = self.read(Ended, "ended", attempt)
-        if ended is not None:
-            return Status(state=ended.state, why=ended.why, progress=1.0)
-        if started is None:
-            if lives and self.path("ready", attempt).exists():
-                return Status(state="ready")
-            asked = self.read(StartRequest, "asked", attempt)
-            may_come = asked is not None and asked.may_come
-            return Status(state="starting" if lives or may_come else "absent")
-        passed_s = time.time() - started.at_unix_s
-        progress = min(max(passed_s / started.planned_s, 0.0), LATE) if started.planned_s else 0.0
+        if state is None or not state.attempts:
+            return Status()
+        number, one = len(state.attempts), state.attempts[-1]
+        if one.began_unix_s is not None and not lives and (now := self.read()) is not None:
+            one = now.attempts[number - 1]
+        if one.ended is not None:
+            return Status(state=one.ended.state, why=one.ended.why, attempt=number, progress=1.0)
+        if one.began_unix_s is None:
+            is_ready = lives and one.ready_at_s is not None
+            comes = lives or one.may_come
+            known: State = "ready" if is_ready else "starting" if comes else "absent"
+            return Status(state=known, attempt=number)
+        passed_s = time.time() - one.began_unix_s
+        progress = min(max(passed_s / one.planned_s, 0.0), LATE) if one.planned_s else 0.0
         if not lives:
             why = "its process was killed, or its host went down"
-            return Status(state="cut", why=why, progress=progress)
-        return Status(state="running", progress=progress)
+            return Status(state="cut", why=why, attempt=number, progress=progress)
+        return Status(state="running", attempt=number, progress=progress)
+
+    def told(self, directory: Path | None = None) -> HostTest:
+        """Return it with where it stands; `directory` is where it was collected to."""
+        state = self.read()
+        assert state is not None
+        own = state.test.model_dump(include={"run", "name", "on"})
+        return HostTest(
+            **own,
+            recording=str(self.recording),
+            directory=None if directory is None else str(directory),
+            **self.status().model_dump(),
+        )
 
 
-def write(path: Path, model: BaseModel) -> None:
-    """Write a model so that it is there, whole, whatever happens from now on."""
-    with writing.reporting_write_errors(path):
-        writing.replace_file(path, model.model_dump_json().encode())
-
-
-def _read(model: type[_Model], path: Path) -> _Model | None:
-    try:
-        return model.model_validate_json(path.read_bytes())
-    except FileNotFoundError:
-        return None
-    except ValidationError as error:
-        raise errors.ToolError(f"{path}: is damaged: {explain(error, model)}") from error
-    except OSError as error:
-        raise errors.ToolError(f"{path}: cannot be read: {error.strerror}") from error
+def stop_run(run: str) -> None:
+    """Write that no test of a run begins here any more; raises ToolError where that cannot be."""
+    directory = directory_of(run, "any").parent
+    with writing.reporting_write_errors(directory):
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        writing.replace_file(directory / _STOPPED, b"")

@@ -1,116 +1,130 @@
-"""A run of a rack as metrics for Prometheus: where tests stand, and what their drives do."""
+"""A host's tests as metrics for Prometheus: where they stand, and what their drives do.
 
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+They are written for node_exporter's textfile collector, from what the host keeps: whoever started
+the tests need not run.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Event, Thread
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-from heatsoak.analysis import analyze
 from heatsoak.bench import metrics
-from heatsoak.bench.recorder import Latest
-from heatsoak.errors import HeatsoakError
+from heatsoak.bench.recorder import Latest, add_moved, nothing_moved
+from heatsoak.errors import UsageError
 from heatsoak.exporter.openmetrics import Sample, metric
-from heatsoak.rack.host import LiveReading
-from heatsoak.rack.kept import State
-from heatsoak.rack.state import Rack, Row
+from heatsoak.rack.kept import Kept, State
 from heatsoak.recording import Recording
-from heatsoak.recording.columns import OpenMetricsFamily
+from heatsoak.recording.columns import OpenMetricsFamily, Owner, column_of
+from heatsoak.recording.meta import JOURNAL
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
-_LOOK_S = 1.0
 _STATE = OpenMetricsFamily(
     "heatsoak_rack_test_state", "1 for where a test of the rack stands, 0 for the rest."
 )
 _PROGRESS = OpenMetricsFamily(
     "heatsoak_rack_test_progress_ratio", "Share of a test's planned time that has passed."
 )
+_STATES = get_args(State)
+#: A reading that is older than the newest by this is no longer of now, and of a load it is over.
+_STALE_S, _LOAD_IS_OVER_S = 60.0, 3.0
+
+
+@dataclass
+class _Journal:
+    """What a recording's journal comes to.
+
+    Attributes:
+        newest: the newest value of each column, with its time.
+        moved: bytes and I/Os so far, as a watch counts them.
+    """
+
+    newest: dict[str, tuple[float, float]] = field(default_factory=dict)
+    moved: dict[str, float] = field(default_factory=nothing_moved)
+
+    @classmethod
+    def of(cls, path: Path) -> "_Journal":
+        found = cls()
+        with path.open("rb") as file:
+            for line in file:
+                if line.endswith(b"\n"):  # else it is being written
+                    found._take(json.loads(line))
+        return found
+
+    def _take(self, row: dict[str, Any]) -> None:
+        numbers = {key: value for key, value in row.items() if isinstance(value, int | float)}
+        t_s = numbers.get("t_s", 0.0)
+        self.newest |= {key: (t_s, value) for key, value in numbers.items()}
+        add_moved(self.moved, numbers)
+
+    def values(self) -> dict[str, float]:
+        """Return the newest values; what is of a load, or long past, is left out."""
+        last_s = max((t_s for t_s, _ in self.newest.values()), default=0.0)
+        loaded_s = self.newest.get("interval_s", (-math.inf, 0.0))[0]
+        is_loaded = last_s - loaded_s <= _LOAD_IS_OVER_S
+        return {
+            key: value
+            for key, (t_s, value) in self.newest.items()
+            if last_s - t_s <= _STALE_S
+            and (is_loaded or column_of(key).owner not in (Owner.LOAD, Owner.SAMPLE))
+        }
 
 
 @dataclass(eq=False)
-class RackMetrics:
-    """Collects what is known of a run; another thread may change it meanwhile."""
+class HostMetrics:
+    """Collects what a host, called `host`, keeps of tests."""
 
-    directory: Path
-    rack: Rack | None = None
-    readings: dict[str, LiveReading] = field(default_factory=dict)
-    _verdicts: dict[str, str | None] = field(default_factory=dict)
-
-    @contextmanager
-    def served(self, address: str | None) -> Iterator[None]:
-        """Serve them meanwhile, as :func:`serving` does, and then wait for a last scrape."""
-        scrapes = metrics.Scrapes(self)
-        with metrics.serving(scrapes, address):
-            # judged beside the run: when somebody asks, there is no time for it
-            with nullcontext() if address is None else self._judging():
-                yield
-            scrapes.wait_for_the_next()
-
-    @contextmanager
-    def _judging(self) -> Iterator[None]:
-        """Judge what is collected meanwhile."""
-        is_over = Event()
-        thread = Thread(target=self._judge, args=(is_over,), daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            is_over.set()
-            thread.join()
-
-    def _judge(self, is_over: Event) -> None:
-        last = False
-        while not last:
-            last = is_over.wait(_LOOK_S)
-            for row in [] if self.rack is None else self.rack.tests:
-                if row.directory is not None and row.directory not in self._verdicts:
-                    self._verdicts[row.directory] = self._verdict_on(row.directory)
-
-    def _verdict_on(self, directory: str) -> str | None:
-        """The verdict on the last step of what was collected."""
-        with suppress(HeatsoakError):
-            (found, *_) = analyze([Recording.open(self.directory / directory)]).recordings
-            return found.steps[-1].verdict if found.steps else None
-        return None
+    host: str
+    tests: Sequence[Kept]
 
     def collect(self) -> Iterator["Metric"]:
         """Yield the metrics, each family once."""
-        rows = [] if self.rack is None else self.rack.tests
         states: list[Sample] = []
         progress: list[Sample] = []
-        for row in rows:
-            labels = _labels(row)
-            states += [({**labels, "state": one}, float(one == row.state)) for one in _STATES]
-            progress.append((labels, row.progress))
+        seen = []
+        for kept in self.tests:
+            state, status = kept.read(), kept.status()
+            assert state is not None
+            labels = {"host": self.host, "run": state.test.run, "device": state.test.on}
+            states += [({**labels, "state": one}, float(one == status.state)) for one in _STATES]
+            progress.append((labels, status.progress))
+            ended = state.attempts[-1].ended if state.attempts else None
+            verdict = None if ended is None else ended.verdict
+            seen.append(_seen(kept, labels, verdict, is_running=status.state == "running"))
         yield metric(_STATE, states)
         yield metric(_PROGRESS, progress)
-        yield from metrics.Metrics(lambda: (self._seen(row) for row in rows)).collect()
+        yield from metrics.Metrics(lambda: seen).collect()
 
-    def _seen(self, row: Row) -> metrics.DriveState:
-        labels, latest = _labels(row), Latest()
-        reading = self.readings.get(row.name)
-        if reading is None:
-            return metrics.DriveState(
-                labels, latest, verdict=self._verdicts.get(row.directory or "")
-            )
-        if row.state == "running":
-            latest.update(reading.values)
-        known = {key: reading.drive.get(key) for key in ("model", "serial")}
-        return metrics.DriveState(
-            {**labels, **known},
-            latest,
-            reading.sensors if row.state == "running" else (),
-            reading.moved,
-            verdict=self._verdicts.get(row.directory or ""),
-            info={"firmware": reading.drive.get("firmware")},
-        )
+    def text(self) -> bytes:
+        """Return them as Prometheus reads them."""
+        from prometheus_client import CollectorRegistry, generate_latest
+
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(self)
+        return generate_latest(registry)
 
 
-_STATES = get_args(State)
-
-
-def _labels(row: Row) -> dict[str, str]:
-    return {"host": row.host, "device": row.on}
+def _seen(
+    kept: Kept, labels: dict[str, str], verdict: str | None, *, is_running: bool
+) -> metrics.DriveState:
+    """What a test's recording says now; nothing where it has not begun, or has several."""
+    latest = Latest()
+    try:
+        known = Recording.open(kept.recording).meta
+        journal = _Journal.of(kept.recording / JOURNAL) if is_running else _Journal()
+    except (OSError, ValueError, UsageError):
+        return metrics.DriveState(labels, latest, verdict=verdict)
+    latest.update(journal.values())
+    own = {key: known.drive.get(key) for key in ("model", "serial")}
+    return metrics.DriveState(
+        {**labels, **own},
+        latest,
+        known.sensors if is_running else (),
+        journal.moved if is_running else {},
+        verdict=verdict,
+        info={"firmware": known.drive.get("firmware")},
+    )

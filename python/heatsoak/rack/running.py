@@ -4,44 +4,48 @@ What was asked for is kept in `rack.json` of the output directory before anythin
 that the same command goes on after it was stopped. The hosts have the last word on what ran.
 """
 
-import asyncio
 import hashlib
 import shutil
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event, Semaphore, Thread
+from typing import TypeVar
 from uuid import uuid4
+
+from pydantic import BaseModel, TypeAdapter
 
 from heatsoak import errors, writing
 from heatsoak.protocol import Protocol, apply_settings, label_text
-from heatsoak.rack import host, state
-from heatsoak.rack.hosts import Hosts, NoAnswerError
-from heatsoak.rack.kept import ENDS, RackTest, Status, write
-from heatsoak.recording.meta import META
+from heatsoak.rack import state
+from heatsoak.rack.kept import RackTest, Status, name_of, plain
+from heatsoak.rack.reached import NoAnswerError, Reach
 from heatsoak.target.device import DriveRow
-from heatsoak.words import duration_text
+from heatsoak.words import duration_text, listed
 
 #: Enough for all hosts of a rack to be told before.
 _LEAD_S = 3.0
-_POLL_S = 1.0
-#: In the output directory, locked by the command that follows the run.
+#: A host is looked at so often: less where nothing changes, for each look takes some of its time.
+_POLL_S, _LEAST_OFTEN_S, _SLOWER = 1.0, 10.0, 1.3
+#: So many hosts are asked at once.
+_AT_ONCE = 16
+#: In the output directory: no test of the run begins, until it is resumed.
+_STOPPED = "stopped"
+#: What is being collected, in the output directory.
+_PARTIAL = ".rack-"
 _Found = TypeVar("_Found")
 
 
-@dataclass(frozen=True)
-class DrivesOfHosts:
-    """What the hosts of a cluster have.
+class Order(BaseModel):
+    """What a host is asked to start: tests, and which attempt of each."""
 
-    Attributes:
-        drives: rows of ``heatsoak drives`` by the ids of `hosts`.
-        silent: the names of hosts that did not answer.
-    """
-
-    hosts: dict[str, host.Host]
-    drives: dict[str, list[DriveRow]]
-    silent: list[str]
+    tests: list[RackTest]
+    attempts: list[int]
+    again: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,69 +53,45 @@ class RackRequest:
     """What the command line asks for.
 
     Attributes:
-        listed: the file of the drives; None for all that can be read.
+        reach: how hosts are reached.
+        listed: the file of hosts and drives; None for those of the run in `directory`.
         resume: whether tests that were cut are to be resumed.
         again: whether drives are tested that another run tests alike, or has.
         wait_s: how long to wait at the start for hosts that do not answer.
-        waiting: gets what to say while they are waited for.
         tell: gets the rack each time something has changed, and what to say of it.
-        read: gets what running tests measure, by their names; None where nobody wants it.
     """
 
     protocol: Protocol
-    address: str
+    reach: Reach
     listed: Path | None
     directory: Path
     together: state.Together
     resume: bool
     again: bool
     wait_s: float
-    waiting: Callable[[str], None]
     tell: Callable[[state.Rack, str], None]
-    read: Callable[[dict[str, host.LiveReading]], None] | None = None
 
 
 def run_rack(asked: RackRequest) -> state.Rack:
     """Make all tests, and return what became of them; what was collected is in the directory.
 
-    Raises UsageError for drives that cannot be tested so, also for hosts that do not answer within
-    `wait_s`; ToolError if the scheduler does not. Interrupted, tests go on; the same command then
-    follows them again.
+    A host that does not answer within `wait_s`, or cannot test, fails its own tests alone. Raises
+    UsageError for what cannot be asked so. Interrupted, tests go on; the same command then follows
+    them again.
     """
-
-    async def run() -> state.Rack:
-        with _only_one(asked.directory):
-            async with Hosts(asked.address) as hosts:
-                return await _follow(asked, hosts)
-
-    return asyncio.run(run())
-
-
-async def _follow(asked: RackRequest, hosts: Hosts) -> state.Rack:
-    rack = _continued(asked)
-    if rack is None:
-        rack = _new(asked, await _tests_asked_for(hosts, asked))
-    else:
-        await _patiently(asked, hosts.find)  # hosts that do not answer may come back
-    if asked.resume or asked.again:
-        for row in rack.tests:
-            if row.state != "finished" and row.state in ENDS:
-                row.attempt, row.is_collected, row.progress = row.attempt + 1, False, 0.0
-                row.take(Status())
-    _keep(rack, asked.directory)
-    following = _Following(asked, rack, hosts)
-    ids = dict.fromkeys(row.host_id for row in rack.tests)
-    followed = asyncio.gather(*(following.follow(id_) for id_ in ids))
-    telling = asyncio.ensure_future(following.tell_of_changes())
-    try:
-        both: set[asyncio.Future[Any]] = {followed, telling}
-        (first, *_), _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-        first.result()  # of telling there is only an error, such as of a full disk
-    finally:
-        followed.cancel()
-        telling.cancel()
-        following.tell()
-    return rack
+    with _only_one(asked.directory):
+        for left in asked.directory.glob(f"{_PARTIAL}*"):
+            shutil.rmtree(left, ignore_errors=True)  # of a command that was killed
+        rack = _continued(asked) or _new(asked)
+        stopped = asked.directory / _STOPPED
+        if asked.resume or asked.again:
+            stopped.unlink(missing_ok=True)
+            for row in rack.tests:
+                if Status(state=row.state).has_ended and row.state != "finished":
+                    row.attempt, row.is_collected = row.attempt + 1, False
+                    row.take(Status())
+        _Following(asked, rack).run()
+        return rack
 
 
 @contextmanager
@@ -137,71 +117,61 @@ def _only_one(directory: Path) -> Iterator[None]:
         yield
 
 
-async def _patiently(asked: RackRequest, ask: Callable[[], Awaitable[_Found]]) -> _Found:
-    """Return what `ask` finds, once all that it needs is there; raises its last error."""
-    now_s = asyncio.get_running_loop().time
-    give_up_s, said = now_s() + asked.wait_s, ""
+def _rows(asked: RackRequest) -> list[state.Row]:
+    """The tests that a file asks for; raises UsageError for none."""
+    if asked.listed is None:
+        raise errors.UsageError(
+            "name hosts and drives with --drives FILE: heatsoak rack drives HOST... -o FILE lists "
+            "them"
+        )
+    known = state.load_listed(asked.listed)
+    drives = list(known.drive)
+    if not drives and asked.protocol.writes:
+        raise errors.UsageError(
+            f"{asked.protocol.name}: writes, so name the drives that may be erased in "
+            f"{asked.listed}: heatsoak rack drives -o FILE lists them"
+        )
+    if not drives:
+        found, lost = of_hosts(
+            known.every_host,
+            lambda host: patiently(asked.wait_s, lambda: drives_of(asked.reach, host)),
+        )
+        for host, error in lost.items():
+            raise errors.ToolError(f"{host}: {error}")
+        drives = [
+            state.ListedDrive(host=host, on=row.id) for host, rows in found.items() for row in rows
+        ]
+    if not drives:
+        raise errors.UsageError(f"{asked.listed}: no host has a drive of its own: name targets")
+    return [
+        state.Row(
+            name=name_of(one.on),
+            host=one.host or known.hosts[0],
+            **one.model_dump(include={"on", "erase", "labels", "sensors"}),
+        )
+        for one in drives
+    ]
+
+
+def patiently(wait_s: float, ask: Callable[[], _Found]) -> _Found:
+    """Return what `ask` finds, once it is there; raises its last NoAnswerError."""
+    give_up_s = time.monotonic() + wait_s
     while True:
         try:
-            return await ask()
-        except (NoAnswerError, state.NotThereError) as error:
-            left_s = give_up_s - now_s()
-            if left_s <= 0:
+            return ask()
+        except NoAnswerError:
+            if time.monotonic() > give_up_s:
                 raise
-            if str(error) != said:
-                said = str(error)
-                asked.waiting(f"{said}; waiting up to {duration_text(round(left_s))}")
-        await asyncio.sleep(_POLL_S)
+        time.sleep(_POLL_S)
 
 
-async def _tests_asked_for(
-    hosts: Hosts, asked: RackRequest
-) -> list[tuple[host.Host, state.ListedDrive]]:
-    """Return the drives to be tested, each with its host; raises UsageError for none."""
-    listed = None if asked.listed is None else state.load_listed(asked.listed)
-    if listed is None and asked.protocol.writes:
-        raise errors.UsageError(
-            f"{asked.protocol.name}: writes, so name the drives that may be erased with --drives "
-            "FILE: heatsoak rack drives -o FILE lists them"
-        )
-
-    async def ask() -> list[tuple[host.Host, state.ListedDrive]]:
-        found, drives = await hosts.each(host.drives)
-        if listed is None and not found:
-            raise _no_workers(hosts)
-        if hosts.silent:
-            asked.waiting(no_answer_from(hosts.silent))
-        state.require_hosts(listed or [], found)
-        every = [
-            state.ListedDrive(host=found[id_].name, on=row.id)
-            for id_, rows in drives.items()
-            for row in rows
-        ]
-        if listed is None and not every:
-            raise errors.UsageError(
-                "no host has a drive of its own: name targets with --drives FILE"
-            )
-        return state.placed(listed or every, found, drives)
-
-    return await _patiently(asked, ask)
-
-
-def _new(asked: RackRequest, tests: Sequence[tuple[host.Host, state.ListedDrive]]) -> state.Rack:
-    rows = [
-        state.Row(
-            name=state.name_of(on_host, drive),
-            host=on_host.name,
-            host_id=on_host.id,
-            **drive.model_dump(include={"on", "erase", "labels", "sensors"}),
-        )
-        for on_host, drive in tests
-    ]
+def _new(asked: RackRequest) -> state.Rack:
     return state.Rack(
         run=uuid4().hex,
         protocol=asked.protocol.name,
         protocol_sha256=_digest(asked.protocol),
         together=asked.together,
-        tests=rows,
+        tests=_rows(asked),
     )
 
 
@@ -215,18 +185,23 @@ def _continued(asked: RackRequest) -> state.Rack | None:
         return None
     rack = state.load_rack(asked.directory)
     same = rack.protocol_sha256 == _digest(asked.protocol) and rack.together == asked.together
-    if asked.listed is not None:
-        drives = state.load_listed(asked.listed)
-        same &= len(drives) == len(rack.tests) and all(
-            (one.host or row.host, one.on, one.erase, one.labels, one.sensors)
-            == (row.host, row.on, row.erase, row.labels, row.sensors)
-            for one, row in zip(drives, rack.tests, strict=False)
+    if asked.listed is not None and state.load_listed(asked.listed).drive:
+        rows = _rows(asked)
+        same &= len(rows) == len(rack.tests) and all(
+            (one.host, one.on, one.labels, one.sensors)
+            == (row.host, row.on, row.labels, row.sensors)
+            for one, row in zip(rows, rack.tests, strict=False)
         )
+        for one, row in zip(rows, rack.tests, strict=False):
+            row.erase = one.erase  # which may say now that data may be lost
     if not same:
         raise errors.UsageError(
             f"{asked.directory}: holds a run with another protocol or other drives: repeat that "
             "command as it was, or name a new directory with -o"
         )
+    for row in rack.tests:
+        if row.directory is not None and not (asked.directory / row.directory).exists():
+            row.is_collected, row.directory = False, None  # somebody removed it: fetch it again
     return rack
 
 
@@ -234,226 +209,241 @@ def _digest(protocol: Protocol) -> str:
     return hashlib.sha256(protocol.model_dump_json().encode()).hexdigest()
 
 
-def _keep(rack: state.Rack, directory: Path) -> None:
-    write(directory / state.NAME, rack)
-
-
-def test_of(rack: state.Rack, row: state.Row, protocol: Protocol) -> RackTest:
-    """Return what a host is asked to run."""
-    labels = [f"conditions.host={row.host}"]
-    labels += [f"{key}={label_text(value)}" for key, value in row.labels.items()]
-    return RackTest(
-        run=rack.run,
-        name=row.name,
-        on=row.on,
-        erase_id=row.erase,
-        protocol=apply_settings(protocol, labels),
-        waits=rack.together != "none",
-        sensors=row.sensors,
-    )
+def order_of(
+    rack: state.Rack, rows: Sequence[state.Row], protocol: Protocol, *, again: bool = False
+) -> Order:
+    """Return what their host is asked to start."""
+    tests = []
+    for row in rows:
+        labels = [f"conditions.host={row.host}"]
+        labels += [f"{key}={label_text(value)}" for key, value in row.labels.items()]
+        beside = (other.name for other in rack.tests if other.host == row.host and other != row)
+        tests.append(
+            RackTest(
+                run=rack.run,
+                name=row.name,
+                on=row.on,
+                erase_id=row.erase,
+                protocol=apply_settings(protocol, labels),
+                sensors=row.sensors,
+                beside=tuple(beside) if rack.together == "host" else (),
+                waits=rack.together == "rack",
+            )
+        )
+    return Order(tests=tests, attempts=[row.attempt for row in rows], again=again)
 
 
 class _Following:
-    """Follows the tests of a rack, a coroutine for each host."""
+    """Follows the tests of a rack, a thread for each host."""
 
-    def __init__(self, asked: RackRequest, rack: state.Rack, hosts: Hosts) -> None:
-        self._asked = asked
-        self._rack = rack
-        self._hosts = hosts
-        self._lost: set[str] = set()
+    def __init__(self, asked: RackRequest, rack: state.Rack) -> None:
+        self._asked, self._rack = asked, rack
+        self._hosts = list(dict.fromkeys(row.host for row in rack.tests))
+        self._lost: dict[str, str] = {}
         self._begin_s: float | None = None
-        self._has_changed = True
+        self._is_over, self._has_changed = Event(), Event()
+        self._few = Semaphore(_AT_ONCE)
+        self._failure: Exception | None = None
 
-    async def follow(self, host_id: str) -> None:
+    def run(self) -> None:
+        """Follow all hosts until all of their tests are done."""
+        _keep(self._rack, self._asked.directory)
+        threads = [Thread(target=self._follow, args=(one,), daemon=True) for one in self._hosts]
+        for thread in threads:
+            thread.start()
+        try:
+            while any(thread.is_alive() for thread in threads) and self._failure is None:
+                if self._has_changed.wait(_POLL_S):
+                    self._tell()
+        finally:
+            self._is_over.set()
+            self._tell()
+        if self._failure is not None:
+            raise self._failure
+
+    def _tell(self) -> None:
+        """Keep where the rack stands, and tell of it."""
+        self._has_changed.clear()
+        rack = self._rack
+        _keep(rack, self._asked.directory)
+        running = sum(row.state == "running" for row in rack.tests)
+        done = sum(row.is_collected for row in rack.tests)
+        words = f"{done} of {len(rack.tests)} tests done, {running} running"
+        if rack.late:
+            words += f", {rack.late} of them longer than planned"
+        if self._lost:
+            host, why = min(self._lost.items())
+            others = f" and {len(self._lost) - 1} more" if len(self._lost) > 1 else ""
+            words += f"; {host}{others}: {why}, where tests go on"
+        self._asked.tell(rack, words)
+
+    def _follow(self, host: str) -> None:
         """Start, follow and collect the tests of a host, until all of them are done."""
-        rows = [row for row in self._rack.tests if row.host_id == host_id]
-        while not all(row.is_collected for row in rows):
+        rows = [row for row in self._rack.tests if row.host == host]
+        give_up_s = time.monotonic() + self._asked.wait_s
+        wait_s, before = _POLL_S, ""
+        while not self._is_over.is_set() and not all(row.is_collected for row in rows):
             try:
-                await self._look(host_id, rows)
-                self._lost.discard(host_id)
-            except NoAnswerError:
-                self._lost.add(host_id)
-            except errors.HeatsoakError as error:  # such as a host whose disk is broken
-                for row in rows:
-                    row.why = row.why if row.is_collected else f"cannot be followed: {error}"
-                self._has_changed = True
+                self._look(host, rows)
+                self._lost.pop(host, None)
+                give_up_s = float("inf")
+            except NoAnswerError as error:
+                self._lost[host] = str(error)
+                if time.monotonic() > give_up_s:
+                    wait = duration_text(round(self._asked.wait_s))
+                    _give_up(rows, f"{error}, for {wait}")
+            except errors.HeatsoakError as error:
+                _give_up(rows, str(error))
+            except Exception as error:  # for the thread that waits for this one
+                self._failure = error
                 return
-            self._has_changed = True
+            now = "".join(row.model_dump_json() for row in rows)
+            wait_s = _POLL_S if now != before else min(wait_s * _SLOWER, _LEAST_OFTEN_S)
+            before = now
+            self._has_changed.set()
             if not all(row.is_collected for row in rows):
-                await asyncio.sleep(_POLL_S)
+                self._is_over.wait(wait_s)
 
-    async def _look(self, host_id: str, rows: Sequence[state.Row]) -> None:
-        todo = [row for row in rows if not row.is_collected]
-        attempts = {row.name: row.attempt for row in todo}
-        found = await self._hosts.call(host_id, host.statuses, self._rack.run, attempts)
-        for row in todo:
-            row.take(found[row.name])
-            if row.state == "absent":
-                test = test_of(self._rack, row, self._asked.protocol)
-                try:
-                    words = (test, row.attempt, self._asked.again)
-                    row.take(await self._hosts.call(host_id, host.start, *words))
-                except NoAnswerError:
-                    raise
-                except errors.HeatsoakError as error:
-                    _give_up(row, error)
-        await self._begin(host_id, rows)
-        running = [row.name for row in todo if row.state == "running"]
-        if running and self._asked.read is not None:
-            self._asked.read(
-                await self._hosts.call(host_id, host.readings, self._rack.run, running)
-            )
-        for row in todo:
-            if row.state in ENDS and not row.is_collected:
-                await self._collect(host_id, row)
+    def _ask(self, host: str, *words: str, given: str | None = None) -> dict[str, Status]:
+        with self._few:
+            report = self._asked.reach.ask(host, *words, "--host", host, given=given)
+        return {one.name: one for one in report.tests}
 
-    async def _begin(self, host_id: str, rows: Sequence[state.Row]) -> None:
-        """Tell tests to begin once all that begin with them are ready."""
-        ready = {row.name: row.attempt for row in rows if row.state == "ready"}
-        together = self._rack.tests if self._rack.together == "rack" else rows
-        if not ready or any(row.state in ("absent", "starting") for row in together):
+    def _look(self, host: str, rows: Sequence[state.Row]) -> None:
+        run, todo = self._rack.run, [row for row in rows if not row.is_collected]
+        _take(todo, self._ask(host, "status", run))
+        if (self._asked.directory / _STOPPED).exists():
+            if any(not Status(state=row.state).has_ended for row in todo):
+                _take(todo, self._ask(host, "stop", run))
+            for row in todo:
+                if row.state == "absent":
+                    row.take(Status(state="interrupted", why="stopped before it began"))
+                    row.is_collected = True
+        elif absent := [row for row in todo if row.state == "absent"]:
+            order = order_of(self._rack, absent, self._asked.protocol, again=self._asked.again)
+            given = order.model_dump_json()
+            _take(todo, self._ask(host, "start", run, "--tests", "-", given=given))
+        self._begin(host, rows)
+        for row in todo:
+            if Status(state=row.state).has_ended and not row.is_collected:
+                self._collect(row)
+                self._has_changed.set()
+
+    def _begin(self, host: str, rows: Sequence[state.Row]) -> None:
+        """Tell tests of a whole rack to begin once all of it is ready."""
+        if self._rack.together != "rack" or not any(row.state == "ready" for row in rows):
             return
-        now_s = asyncio.get_running_loop().time()
+        if any(row.state in ("absent", "starting") for row in self._rack.tests):
+            return
         if self._begin_s is None:
-            self._begin_s = now_s + _LEAD_S
-        in_s = max(self._begin_s - now_s, 0.0) if self._rack.together == "rack" else 0.0
-        await self._hosts.call(host_id, host.go, self._rack.run, ready, in_s)
+            self._begin_s = time.monotonic() + _LEAD_S
+        in_s = max(self._begin_s - time.monotonic(), 0.0)
+        self._ask(host, "go", self._rack.run, "--in", f"{in_s:.3f}s")
 
-    async def _collect(self, host_id: str, row: state.Row) -> None:
-        """Fetch what a test has recorded, from where an earlier try has stopped."""
-        run, own = self._rack.run, Path(state.plain(row.host)) / row.name
-        files = await self._hosts.call(host_id, host.files, run, row.name, row.attempt)
-        if not any(PurePosixPath(file.path).name == META for file in files):
-            files = []  # killed before there was anything to read
-        into = self._asked.directory / own
-        partial = into.with_name(f".{into.name}")
-        for file in files:
-            path = partial / _relative(file.path)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with writing.Directory(path.parent) as place, place.append(path.name) as kept:
-                while kept.tell() < file.bytes:
-                    words = (run, row.name, file.path, kept.tell())
-                    block = await self._hosts.call(host_id, host.read, *words)
-                    if not block:
-                        raise NoAnswerError(f"{path}: has become shorter on its host")
-                    kept.write(block)
-            with path.open("rb") as kept:
-                if hashlib.file_digest(kept, "sha256").hexdigest() != file.sha256:
-                    path.unlink()
-                    raise NoAnswerError(f"{path}: was damaged on its way")
-        if files:
-            # the attempt before, which this one continued, may have been collected, or in part
-            wanted = {partial / _relative(file.path) for file in files}
-            for path in partial.rglob("*"):
-                if path.is_file() and path not in wanted:
-                    path.unlink()
-            shutil.rmtree(into, ignore_errors=True)
-            partial.rename(into)
-            row.directory = str(own)
+    def _collect(self, row: state.Row) -> None:
+        """Fetch what a test has recorded; what was fetched of an attempt before makes room."""
+        directory = self._asked.directory
+        own = Path(plain(row.host)) / row.name
+        into = directory / own
+        with TemporaryDirectory(prefix=_PARTIAL, dir=directory) as partial_:
+            words = ["collect", self._rack.run, "--test", row.name, "--host", row.host]
+            with self._few:
+                self._asked.reach.fetch(row.host, words, Path(partial_))
+            found = Path(partial_) / own
+            row.directory = str(own) if found.is_dir() else None
+            if row.directory is not None:
+                shutil.rmtree(into, ignore_errors=True)
+                into.parent.mkdir(parents=True, exist_ok=True)
+                found.rename(into)
         row.is_collected = True
 
-    async def tell_of_changes(self) -> None:
-        """Keep the rack, and tell of it, once a second where something has changed."""
-        while True:
-            await asyncio.sleep(_POLL_S)
-            if self._has_changed:
-                self.tell()
 
-    def tell(self) -> None:
-        """Keep where the rack stands, and tell of it."""
-        self._has_changed = False
-        _keep(self._rack, self._asked.directory)
-        running = sum(row.state == "running" for row in self._rack.tests)
-        done = sum(row.is_collected for row in self._rack.tests)
-        lost = sorted({row.host for row in self._rack.tests if row.host_id in self._lost})
-        words = f"{done} of {len(self._rack.tests)} tests done, {running} running"
-        if self._rack.late:
-            words += f", {self._rack.late} of them longer than planned"
-        if lost:
-            words += f"; no answer from {', '.join(lost)}, where tests go on"
-        self._asked.tell(self._rack, words)
+def _take(rows: Sequence[state.Row], found: dict[str, Status]) -> None:
+    """Take over where tests stand; of an attempt before the one that is meant, nothing."""
+    for row in rows:
+        status = found.get(row.name)
+        if status is not None and status.attempt >= row.attempt:
+            row.attempt = status.attempt
+            row.take(status)
 
 
-def _give_up(row: state.Row, error: errors.HeatsoakError) -> None:
-    row.state = "refused" if error.exit_code == errors.RefusedError.exit_code else "failed"
-    row.why, row.is_collected = str(error), True
+def _give_up(rows: Sequence[state.Row], why: str) -> None:
+    for row in rows:
+        if not row.is_collected:
+            row.take(Status(state="failed", why=why))
+            row.is_collected = True
 
 
-def _relative(path: str) -> Path:
-    """A path of a host's, which must not lead out of the directory."""
-    pure = PurePosixPath(path)
-    if pure.is_absolute() or ".." in pure.parts:
-        raise errors.ToolError(f"{path}: is no file of a recording")
-    return Path(*pure.parts)
+def _keep(rack: state.Rack, directory: Path) -> None:
+    with writing.reporting_write_errors(directory):
+        writing.replace_file(directory / state.NAME, rack.model_dump_json().encode())
 
 
-def stop_rack(directory: Path, address: str) -> int:
-    """Stop the tests of a run that are under way; return how many were."""
+def stop_rack(directory: Path, reach: Reach) -> int:
+    """Stop the tests of a run, and let none begin; return how many were told.
+
+    Raises ToolError that names hosts that could not be told.
+    """
     rack = state.load_rack(directory)
-
-    async def stop() -> int:
-        async with Hosts(address) as hosts:
-            await hosts.find()
-            stopped, lost = 0, set()
-            for id_ in dict.fromkeys(row.host_id for row in rack.tests if not row.is_collected):
-                rows = [row for row in rack.tests if row.host_id == id_ and not row.is_collected]
-                try:
-                    names = [row.name for row in rows]
-                    stopped += await hosts.call(id_, host.stop, rack.run, names)
-                except NoAnswerError:
-                    lost.add(rows[0].host)
-            if lost:
-                raise errors.ToolError(
-                    f"no answer from {', '.join(sorted(lost))}, where tests go on: repeat this "
-                    "when the workers there run again"
-                )
-            return stopped
-
-    return asyncio.run(stop())
+    with writing.reporting_write_errors(directory):
+        writing.replace_file(directory / _STOPPED, b"")
+    hosts = dict.fromkeys(row.host for row in rack.tests if not row.is_collected)
+    told, lost = of_hosts([*hosts], lambda host: reach.ask(host, "stop", rack.run, "--host", host))
+    if lost:
+        host, error = next(iter(lost.items()))
+        raise errors.ToolError(
+            f"{listed(sorted(lost))}: not told, where tests go on ({host}: {error}): repeat this "
+            "when they answer"
+        )
+    return sum(report.stopped for report in told.values())
 
 
-def _no_workers(hosts: Hosts) -> state.NotThereError:
-    if hosts.silent:
-        return state.NotThereError(f"{no_answer_from(hosts.silent)}, nor does any other host")
-    return state.NotThereError(
-        "the cluster has no workers: start one on each host with dask worker"
-    )
+def of_hosts(
+    hosts: Sequence[str], ask: Callable[[str], _Found]
+) -> tuple[dict[str, _Found], dict[str, errors.HeatsoakError]]:
+    """Return what `ask` returns of each host, some at a time, and why others gave nothing."""
+
+    def one(host: str) -> _Found | errors.HeatsoakError:
+        try:
+            return ask(host)
+        except errors.HeatsoakError as error:
+            return error
+
+    found: dict[str, _Found] = {}
+    lost: dict[str, errors.HeatsoakError] = {}
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for host, answer in zip(hosts, pool.map(one, hosts), strict=True):
+            if isinstance(answer, errors.HeatsoakError):
+                lost[host] = answer
+            else:
+                found[host] = answer
+    return found, lost
 
 
-def no_answer_from(names: Sequence[str]) -> str:
-    """Return which hosts do not answer, in words."""
-    return f"host{'s' * (len(names) > 1)} {', '.join(names)}: no answer"
-
-
-def drives_of_hosts(address: str) -> DrivesOfHosts:
-    """Return the drives of a cluster's hosts; raises NotThereError where none answers."""
-
-    async def ask() -> DrivesOfHosts:
-        async with Hosts(address) as hosts:
-            found, drives = await hosts.each(host.drives)
-            if not found:
-                raise _no_workers(hosts)
-            return DrivesOfHosts(found, drives, hosts.silent)
-
-    return asyncio.run(ask())
+def drives_of(reach: Reach, host: str) -> list[DriveRow]:
+    """Return a host's own drives; raises NoAnswerError and what :meth:`Reach.ask` does."""
+    rows = reach.read(TypeAdapter(list[DriveRow]), host, "drives", "--format", "json")
+    return [row for row in rows if not row.simulated]
 
 
 def previews(asked: RackRequest) -> list[state.PlannedTest]:
     """Return what each test would write and how long it takes, or why it cannot be run."""
+    rack = _continued(asked) or _new(asked)
+    kind = TypeAdapter(list[state.PlannedTest])
+    hosts = list(dict.fromkeys(row.host for row in rack.tests))
 
-    async def ask() -> list[state.PlannedTest]:
-        async with Hosts(asked.address) as hosts:
-            rack = _continued(asked) or _new(asked, await _tests_asked_for(hosts, asked))
-            await _patiently(asked, hosts.find)
-            found = []
-            for row in rack.tests:
-                planned = state.PlannedTest(host=row.host, on=row.on, runs=[])
-                try:
-                    test = test_of(rack, row, asked.protocol)
-                    planned.runs = await hosts.call(row.host_id, host.preview, test)
-                except errors.HeatsoakError as error:
-                    planned.why, planned.exit_code = str(error), error.exit_code
-                found.append(planned)
-            return found
+    def ask(host: str) -> list[state.PlannedTest]:
+        rows = [row for row in rack.tests if row.host == host]
+        given = order_of(rack, rows, asked.protocol).model_dump_json()
+        words = ("rack", "host", "start", rack.run, "--tests", "-", "--dry-run", "--host", host)
+        return patiently(asked.wait_s, lambda: asked.reach.read(kind, host, *words, given=given))
 
-    return asyncio.run(ask())
+    found, lost = of_hosts(hosts, ask)
+    missing = (
+        state.PlannedTest(
+            host=row.host, on=row.on, runs=[], why=str(lost[row.host]),
+            exit_code=lost[row.host].exit_code,
+        )
+        for row in rack.tests if row.host in lost
+    )  # fmt: skip
+    return [*(one for rows in found.values() for one in rows), *missing]

@@ -1,36 +1,35 @@
 """Which drives a rack's run tests, and what is known of it.
 
-Drives are named by a file, or are all that may be read; what is known is kept in `rack.json`, in
-the directory that the recordings go to.
+Hosts and drives are named by a file, or are all drives of hosts that may be read; what is known is
+kept in `rack.json`, in the directory that the recordings go to.
 """
 
-import hashlib
+import json
 import re
+import subprocess
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from heatsoak import toml
+from heatsoak import toml, tools
 from heatsoak.analysis import RecordingFindings
 from heatsoak.bench.places import PlannedRow
 from heatsoak.catalog.specs import Strict
-from heatsoak.errors import UsageError
+from heatsoak.errors import ToolError, UsageError
 from heatsoak.protocol.conditions import Label
 from heatsoak.rack import kept
-from heatsoak.rack.host import Host
 from heatsoak.target.device import DriveRow
 
-
-class NotThereError(UsageError):
-    """What is named is not there, and may be once a worker has registered."""
+#: A host's name goes into a command's words: one that begins with a hyphen would be an option.
+_HOST = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.:@%\[\]-]*")
 
 
 class ListedDrive(Strict):
     """A drive to be tested.
 
     Attributes:
-        host: a host's name; None is whichever has the drive with that serial.
+        host: its host, as ``--by`` reaches it; None where the file lists one host alone.
         on: a drive's serial or other id, or a target as for ``run --on``.
         erase: the drive whose data may be destroyed, as for ``run --erase``.
         labels: conditions, such as the slot.
@@ -45,98 +44,92 @@ class ListedDrive(Strict):
 
 
 class Listed(Strict):
-    """A file of drives."""
+    """A file of a rack: its hosts, and the drives to be tested."""
 
-    drive: tuple[ListedDrive, ...] = Field(min_length=1)
+    hosts: tuple[str, ...] = ()
+    drive: tuple[ListedDrive, ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> "Listed":
+        for index, one in enumerate(self.drive):
+            if one.host is None and len(self.hosts) != 1:
+                raise ValueError(f"{one.on}: name its host")
+            for other in self.drive[:index]:
+                if (other.host, other.on) == (one.host, one.on):
+                    raise ValueError(f"{one.on} of {one.host or self.hosts[0]}: is listed twice")
+        if not self.every_host:
+            raise ValueError("names no host: hosts = [...], or [[drive]] with host = ...")
+        for name in self.every_host:
+            require_host(name)
+        return self
+
+    @property
+    def every_host(self) -> list[str]:
+        """All hosts that it names, those of `hosts` first."""
+        named = (one.host for one in self.drive if one.host is not None)
+        return list(dict.fromkeys([*self.hosts, *named]))
 
 
-def load_listed(path: Path) -> list[ListedDrive]:
-    """Return the drives that a TOML file names; UsageError with file and key for what is wrong."""
-    return list(toml.validated(Listed, toml.toml_file(path), str(path)).drive)
+def require_host(name: str) -> None:
+    """Raise ValueError for what cannot be a host's name in a command."""
+    if not _HOST.fullmatch(name):
+        raise ValueError(f"{name!r}: is no host's name, such as b1, 10.0.0.11 or admin@b1")
 
 
-def require_hosts(listed: list[ListedDrive], hosts: dict[str, Host]) -> None:
-    """Raise NotThereError where a host that is named does not answer."""
-    there = sorted(one.name for one in hosts.values())
-    missing = sorted({one.host for one in listed if one.host is not None} - {*there})
-    if missing:
-        those, do = ("host", "does") if len(missing) == 1 else ("hosts", "do")
-        others = f"those that do are {', '.join(there)}" if there else "nor does any other"
-        raise NotThereError(f"{those} {', '.join(missing)}: {do} not answer; {others}")
+def load_listed(path: Path) -> Listed:
+    """Return what a file lists: ours (.toml), or hosts of an inventory of Ansible's.
 
-
-def placed(
-    listed: list[ListedDrive], hosts: dict[str, Host], drives: dict[str, list[DriveRow]]
-) -> list[tuple[Host, ListedDrive]]:
-    """Return each listed drive with its host; raises UsageError where that is not clear.
-
-    All hosts that are named have to be there.
-
-    `drives` are the rows of ``heatsoak drives``, by the ids of their hosts.
+    Raises UsageError with file and key for what is wrong.
     """
-    names = sorted(one.name for one in hosts.values())
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise UsageError(f"{twice}: several hosts are called that: give their workers names")
-    found: list[tuple[Host, ListedDrive]] = []
-    for drive in listed:
-        owners = {id_ for id_, rows in drives.items() if drive.on in _ids(rows)}
-        if len(owners) > 1:
-            both = ", ".join(sorted(hosts[id_].name for id_ in owners))
-            if any(row.serial == drive.on for rows in drives.values() for row in rows):
-                raise UsageError(f"{drive.on}: is on several hosts, {both}: leave one of them out")
-            if drive.host is None:  # a drive without a serial is called by its path and size
-                raise UsageError(f"{drive.on}: is on several hosts, {both}: name its host")
-        if drive.host is not None:
-            owners = {id_ for id_, one in hosts.items() if one.name == drive.host}
-        if not owners:
-            raise NotThereError(f"{drive.on}: no host has a drive of that id: name its host")
-        (owner,) = owners
-        if any(host.id == owner and other.on == drive.on for host, other in found):
-            raise UsageError(f"{drive.on}: is listed twice")
-        found.append((hosts[owner], drive))
-    return found
+    data = toml.toml_file(path) if path.suffix == ".toml" else {"hosts": _inventory(path)}
+    return toml.validated(Listed, data, str(path))
 
 
-def _ids(rows: list[DriveRow]) -> set[str]:
-    return {name for row in rows for name in (row.id, row.serial) if name}
+def _inventory(path: Path) -> list[str]:
+    """The hosts of an inventory of Ansible's, as Ansible itself reads it."""
+    command = [tools.find_tool("ansible-inventory", "ansible-core"), "-i", str(path), "--list"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        groups = json.loads(done.stdout)
+        known = groups["_meta"]["hostvars"]
+        names = dict.fromkeys(name for one in groups.values() for name in one.get("hosts", []))
+    except (ValueError, KeyError, AttributeError) as error:
+        why = (done.stderr.strip().splitlines() or [str(error)])[-1]
+        raise ToolError(f"{path}: ansible-inventory cannot read it: {why}") from error
+    return [str(known.get(name, {}).get("ansible_host", name)) for name in names]
 
 
-def name_of(host: Host, drive: ListedDrive) -> str:
-    """Return a name for a drive's test, a file name that no other of the rack has."""
-    digest = hashlib.sha256(f"{host.id} {drive.on}".encode()).hexdigest()[:6]
-    return f"{plain(drive.on)}-{digest}"
-
-
-def plain(text: str) -> str:
-    """Return what can be a file's name of a text."""
-    return re.sub(r"[^A-Za-z0-9]+", "-", text)[-60:].strip("-") or "unnamed"
-
-
-def as_toml(hosts: dict[str, Host], drives: dict[str, list[DriveRow]]) -> str:
+def as_toml(drives: dict[str, list[DriveRow]]) -> str:
     """Return a file of all drives that may be written, for people to shorten and to label."""
     import tomlkit
     from tomlkit.items import Table
 
     document = tomlkit.document()
-    document.add(tomlkit.comment("The drives that heatsoak rack run tests."))
+    document.add(tomlkit.comment("The hosts and drives that heatsoak rack run tests."))
     document.add(tomlkit.comment("A protocol that writes destroys what is on those with `erase`."))
+    document.add("hosts", tomlkit.item([*drives]))
     if not any(row.writable for rows in drives.values() for row in rows):
         document.add(tomlkit.comment("None can be written safely: heatsoak rack drives says why."))
-        document.add(tomlkit.comment("One that is only read needs no more than [[drive]] and on."))
+        document.add(tomlkit.comment("One that is only read needs [[drive]] with host and on."))
         return tomlkit.dumps(document)
     tables = tomlkit.aot()
-    for id_, rows in drives.items():
+    for host, rows in drives.items():
         for row in rows:
             if row.writable:
                 table: Table = tomlkit.table()
-                table.update({"host": hosts[id_].name, "on": row.id, "erase": row.id})
+                table.update({"host": host, "on": row.id, "erase": row.id})
                 held = "" if row.erase in (None, row.id) else f": {row.why}"
                 table.add(tomlkit.comment(f"{row.model or 'a drive'}, {row.path}{held}"))
                 table.add("labels", tomlkit.inline_table())
                 tables.append(table)
     document.add("drive", tables)
     return tomlkit.dumps(document)
+
+
+class HostDrive(DriveRow):
+    """A row of ``rack drives``; `host` is a host's name."""
+
+    host: str
 
 
 #: In the output directory.
@@ -155,7 +148,6 @@ class Row(BaseModel):
 
     name: str
     host: str
-    host_id: str
     on: str
     erase: str | None
     labels: dict[str, Label]
@@ -171,15 +163,23 @@ class Row(BaseModel):
         """Take over where it stands."""
         self.state, self.why, self.progress = status.state, status.why, status.progress
 
+    @property
+    def text(self) -> str:
+        """Which test it is, and why it did not end well."""
+        slot = self.labels.get("slot")
+        where = self.host if slot is None else f"{self.host}, slot {slot}"
+        return f"{where} ({self.on}): {self.why or self.state}"
+
 
 class Rack(BaseModel):
-    """A run of a rack: `rack.json`."""
+    """A run of a rack: `rack.json`; `is_stopped` until it is resumed."""
 
     schema_version: Literal[1] = 1
     run: str
     protocol: str
     protocol_sha256: str
     together: Together
+    is_stopped: bool = False
     tests: list[Row]
 
     @property

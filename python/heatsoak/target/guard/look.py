@@ -153,8 +153,8 @@ _SECTOR_BYTES = 512
 #: How often a byte at least occurs in a sector with a signature, which has fields and padding: in
 #: a random one, once in 3,000 times.
 _REPEATED = 12
-#: Of a block of random bytes all 256 values occur, or nearly; in some of fio's, one byte in eight is
-#: zero. Text has fewer values, and what has fields and padding more zeros.
+#: Of a block of random bytes all 256 values occur, or nearly; in some of fio's, one byte in eight
+#: is zero. Text has fewer values, and what has fields and padding more zeros.
 _VALUES, _FREQUENT = 250, 1 / 6
 
 
@@ -272,7 +272,8 @@ def look_for_data(view: TargetView, *, is_whole: bool = True) -> Data:
 
 def _looks_random(block: bytes) -> bool:
     counts = np.bincount(np.frombuffer(block, np.uint8))
-    return np.count_nonzero(counts) >= _VALUES and float(counts.max()) < _FREQUENT * len(block)
+    has_all = np.count_nonzero(counts) >= _VALUES
+    return bool(has_all and counts.max() < _FREQUENT * len(block))
 
 
 def _backups(size_bytes: int) -> Iterator[_Place]:

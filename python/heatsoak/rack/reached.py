@@ -1,0 +1,147 @@
+"""Reaches the hosts of a rack by a command that operators have: ssh, srun, docker exec, or sh.
+
+What is asked of a host is ``heatsoak rack host``, which answers with JSON and may be asked again.
+"""
+
+import shlex
+import subprocess
+import tarfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+import heatsoak
+from heatsoak import errors
+from heatsoak.rack.host import HostReport
+
+#: A loaded host takes so long to answer; looking at many drives, or planning a test, takes longer.
+_ANSWER_S, _LONG_ANSWER_S = 60.0, 600.0
+_CONNECT_S = 15
+#: What ssh and shells end with where there is no such program, or it cannot be run.
+_NO_PROGRAM = (126, 127)
+_Answer = TypeVar("_Answer")
+
+
+class NoAnswerError(errors.ToolError):
+    """A host has not answered: it may have done what it was asked for."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How hosts are reached: the words before a command, with ``{host}`` for a host's name."""
+
+    by: str
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for what is no command."""
+        try:
+            words = shlex.split(self.by)
+        except ValueError as error:
+            raise errors.UsageError(f"--by {self.by}: {error}") from error
+        if not words:
+            raise errors.UsageError("--by: must be a command, such as 'ssh {host}'")
+
+    def command(self, host: str, words: Sequence[str]) -> list[str]:
+        """Return the words, for no shell, that run `words` on a host."""
+        program, *given = (word.replace("{host}", host) for word in shlex.split(self.by))
+        if Path(program).name == "ssh":
+            # it joins words with spaces, for a shell
+            own = ["-o", "BatchMode=yes", "-o", f"ConnectTimeout={_CONNECT_S}"]
+            at = given.index(host) if host in given else len(given)
+            return [program, *own, *given[:at], "--", *given[at:], shlex.join(words)]
+        if given and given[-1] == "-c":
+            return [program, *given, shlex.join(words)]
+        return [program, *given, *words]
+
+    def ask(
+        self, host: str, *words: str, given: str | None = None, wait_s: float = _ANSWER_S
+    ) -> HostReport:
+        """Return what ``heatsoak rack host`` answers to `words` there; `given` is its input.
+
+        Raises NoAnswerError if no answer comes, ToolError for what a host cannot do, and
+        UsageError where it has another version.
+        """
+        text = self._text(host, ["rack", "host", *words], given, wait_s)
+        report = self._read(TypeAdapter(HostReport), host, text)
+        if report.version != heatsoak.__version__:
+            raise errors.UsageError(
+                f"has heatsoak {report.version}, and this is {heatsoak.__version__}: install the "
+                "same on both"
+            )
+        return report
+
+    def read(
+        self, kind: TypeAdapter[_Answer], host: str, *words: str, given: str | None = None
+    ) -> _Answer:
+        """Return what another command of heatsoak's prints on a host as JSON; raises as `ask`."""
+        return self._read(kind, host, self._text(host, words, given, _LONG_ANSWER_S))
+
+    def _read(self, kind: TypeAdapter[_Answer], host: str, text: str) -> _Answer:
+        try:
+            return kind.validate_json(text)
+        except ValidationError as error:
+            first = (text.strip().splitlines() or ["nothing"])[0][:80]
+            raise errors.ToolError(
+                f"{host} answers what this version does not know, {first!r}: is heatsoak "
+                f"{heatsoak.__version__} there?"
+            ) from error
+
+    def _text(self, host: str, words: Sequence[str], given: str | None, wait_s: float) -> str:
+        command = self.command(host, ["heatsoak", *words])
+        try:
+            done = subprocess.run(
+                command,
+                input=given or "",
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=wait_s,
+                check=False,
+            )
+        except OSError as error:
+            raise errors.UsageError(
+                f"--by {self.by}: {command[0]} cannot be run: {error.strerror}"
+            ) from error
+        except subprocess.TimeoutExpired as error:
+            raise NoAnswerError(f"no answer in {wait_s:.0f} s") from error
+        if done.stdout.strip():
+            return done.stdout
+        raise _why_none(done)
+
+    def fetch(self, host: str, words: Sequence[str], into: Path) -> None:
+        """Unpack what a host packs into a directory; raises NoAnswerError if that breaks off."""
+        command = self.command(host, ["heatsoak", "rack", "host", *words])
+        with subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ) as process:
+            assert process.stdout is not None
+            try:
+                with tarfile.open(fileobj=process.stdout, mode="r|") as tar:
+                    tar.extractall(into, filter="data")
+            except tarfile.FilterError as error:
+                process.kill()
+                raise errors.ToolError(f"{host}: {error}") from error
+            except tarfile.TarError as error:
+                process.kill()
+                raise NoAnswerError(f"the recording broke off: {error}") from error
+        if process.returncode not in (0, *_ENDS_BADLY):
+            raise NoAnswerError(f"the recording broke off: exit code {process.returncode}")
+
+
+#: Exit codes of `rack host` where a test failed or was refused.
+_ENDS_BADLY = (errors.HeatsoakError.exit_code, errors.RefusedError.exit_code)
+
+
+def _why_none(done: "subprocess.CompletedProcess[str]") -> errors.HeatsoakError:
+    """The error for a command that printed no answer."""
+    said = [line for line in done.stderr.strip().splitlines() if line.strip()]
+    own = next((line for line in said if line.startswith("heatsoak: ")), None)
+    if own is not None:
+        return errors.ToolError(own.removeprefix("heatsoak: "))
+    last = said[-1] if said else f"exit code {done.returncode}"
+    if done.returncode in _NO_PROGRAM:
+        return errors.ToolError(f"has no heatsoak that can be run: {last}")
+    return NoAnswerError(f"no answer: {last}")
