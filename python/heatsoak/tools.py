@@ -175,7 +175,7 @@ def client_class(address: str) -> Any:
     if not address.startswith(_SAFE) and host not in ("localhost", "127.0.0.1", "::1"):
         announce(
             f"--scheduler {address}: is not encrypted, and who reaches it over the network can run "
-            "programs on its hosts: use tls:// (docs/racks.md)"
+            "programs on its hosts: use tls:// (docs/sweeps.md)"
         )
     # what it says of lost connections and of others' packages would stand among our own lines
     warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)
@@ -189,7 +189,7 @@ def no_answer(address: str, error: Exception) -> str:
     if isinstance(error, TypeError) and address.startswith(_SAFE):
         return (
             f"--scheduler {address}: needs a key and certificates, which Dask's configuration "
-            "names: docs/racks.md"
+            "names: docs/sweeps.md"
         )
     return (
         f"--scheduler {address}: does not answer ({type(error).__name__}): give the address that "

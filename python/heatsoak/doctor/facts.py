@@ -421,7 +421,7 @@ ROWS = (
         FactRow(name, "reports", brings, _extra(module), needs_linux=False)
         for name, brings, module in (
             ("ocp", "reports as OCP test results", "ocptv"),
-            ("cluster", "heatsoak rack, and sweeps over several machines", "distributed"),
+            ("cluster", "sweeps over several machines", "distributed"),
         )
     ),
 )
