@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from heatsoak import errors, writing
+from heatsoak import errors, system, writing
 from heatsoak.cli import common
 from heatsoak.output import print_json
 from heatsoak.protocol import apply_settings
@@ -117,6 +117,7 @@ def start_command(
 
 
 def _named(given: str | None) -> str:
+    system.require_linux("a host of a rack")
     return given or socket.gethostname()
 
 

@@ -20,7 +20,7 @@ from typing import IO, Literal
 from pydantic import BaseModel
 
 import heatsoak
-from heatsoak import errors, system, writing
+from heatsoak import errors, writing
 from heatsoak.analysis import analyze
 from heatsoak.bench.places import PlannedRow
 from heatsoak.bench.session import DriveOptions, Session, plan_session
@@ -87,13 +87,14 @@ def start(tests: Sequence[RackTest], attempts: Sequence[int], *, again: bool = F
     A drive that another run has tested alike, or does, is refused unless `again`. Why one did not
     start is kept with it, as of one that ended.
     """
-    system.require_linux("a host of a rack")
     for test, attempt in zip(tests, attempts, strict=True):
         kept = Kept.of(test)
         is_new = kept.read() is None
         with kept.changing(test) as state:
+            if kept.process() is not None:
+                continue  # of an attempt before, it comes to its end first
             one = state.attempt(attempt)
-            if one.has_begun or one.may_come or kept.process() is not None:
+            if one.has_begun or one.may_come:
                 continue
             refused = _tested_elsewhere(test) if is_new and not again else None
             if refused is not None:
@@ -137,7 +138,7 @@ def go(run: str, in_s: float) -> None:
     at_s = time.monotonic() + in_s
     for kept in kept_tests(run):
         with kept.changing() as state:
-            one = state.attempts[-1]
+            one = state.newest
             if one.ready_at_s is not None and one.go_at_s is None:
                 one.go_at_s = at_s
 
@@ -148,7 +149,7 @@ def stop(run: str) -> int:
     count = 0
     for kept in kept_tests(run):
         with kept.changing() as state:
-            one = state.attempts[-1]
+            one = state.newest
             number = kept.process()
             if one.ended is not None or (number is None and one.began_unix_s is not None):
                 continue
@@ -327,7 +328,7 @@ def _begins_at_s(kept: Kept, attempt: int, test: RackTest) -> float | None:
             return None
         known = other.read()
         assert known is not None
-        if now.state in ("ready", "running") and known.attempts[-1].ready_at_s is not None:
-            ready_s.append(known.attempts[-1].ready_at_s)
+        if now.state in ("ready", "running") and known.newest.ready_at_s is not None:
+            ready_s.append(known.newest.ready_at_s)
     # each finds the same
     return max(ready_s) + _LEAD_S

@@ -138,6 +138,11 @@ class TestState(BaseModel):
         self.attempts += [Attempt() for _ in range(number - len(self.attempts))]
         return self.attempts[number - 1]
 
+    @property
+    def newest(self) -> Attempt:
+        """The last attempt."""
+        return self.attempt(max(len(self.attempts), 1))
+
 
 class Status(BaseModel):
     """Where a test stands.
@@ -231,6 +236,10 @@ class Kept:
         try:
             return TestState.model_validate_json(path.read_bytes())
         except FileNotFoundError:
+            if (self.directory / "test.json").exists():
+                raise errors.UsageError(
+                    f"{self.directory}: an older heatsoak started this test: finish it with that"
+                ) from None
             return None
         except ValidationError as error:
             raise errors.ToolError(f"{path}: is damaged: {explain(error, TestState)}") from error
@@ -330,7 +339,7 @@ class Kept:
         lives = self.process() is not None
         if state is None or not state.attempts:
             return Status()
-        number, one = len(state.attempts), state.attempts[-1]
+        number, one = len(state.attempts), state.newest
         if one.began_unix_s is not None and not lives and (now := self.read()) is not None:
             one = now.attempts[number - 1]
         if one.ended is not None:

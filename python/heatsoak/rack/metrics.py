@@ -92,7 +92,7 @@ class HostMetrics:
             labels = {"host": self.host, "run": state.test.run, "device": state.test.on}
             states += [({**labels, "state": one}, float(one == status.state)) for one in _STATES]
             progress.append((labels, status.progress))
-            ended = state.attempts[-1].ended if state.attempts else None
+            ended = state.newest.ended
             verdict = None if ended is None else ended.verdict
             seen.append(_seen(kept, labels, verdict, is_running=status.state == "running"))
         yield metric(_STATE, states)
