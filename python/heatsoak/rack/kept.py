@@ -352,7 +352,7 @@ class Kept:
         passed_s = time.time() - one.began_unix_s
         progress = min(max(passed_s / one.planned_s, 0.0), LATE) if one.planned_s else 0.0
         if not lives:
-            why = "its process was killed, or its host went down"
+            why = "its process was killed, or its host went down: --resume resumes it"
             return Status(state="cut", why=why, attempt=number, progress=progress)
         return Status(state="running", attempt=number, progress=progress)
 

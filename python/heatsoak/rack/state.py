@@ -172,14 +172,13 @@ class Row(BaseModel):
 
 
 class Rack(BaseModel):
-    """A run of a rack: `rack.json`; `is_stopped` until it is resumed."""
+    """A run of a rack: `rack.json`."""
 
     schema_version: Literal[1] = 1
     run: str
     protocol: str
     protocol_sha256: str
     together: Together
-    is_stopped: bool = False
     tests: list[Row]
 
     @property
