@@ -38,9 +38,10 @@ from heatsoak.protocol import Pause, Precondition, Protocol, WorkloadStep, load
 from heatsoak.ranges import Range
 from heatsoak.recording import Recording
 from heatsoak.target.simulated import driven
-from heatsoak.twin import Cooling, Prediction, fit, predict
 from heatsoak.twin.asked import DemandSeries, Slowed, behind, held_back
-from heatsoak.twin.case import WorkloadCase, core_of, prepared, slowed_in
+from heatsoak.twin.case import Cooling, WorkloadCase, core_of, prepared, slowed_in
+from heatsoak.twin.fitting import fit
+from heatsoak.twin.predict import Prediction, predict
 from heatsoak.words import range_text
 from numpy.typing import NDArray
 

@@ -13,8 +13,7 @@ from heatsoak.catalog.left_out import fitted_numbers
 from heatsoak.catalog.loader import own_tables
 from heatsoak.errors import UsageError
 from heatsoak.recording import Recording
-from heatsoak.twin import Cooling
-from heatsoak.twin.case import POWER, RESISTANCE, WorkloadCase, cooled_place, spreads_of
+from heatsoak.twin.case import POWER, RESISTANCE, Cooling, WorkloadCase, cooled_place, spreads_of
 from heatsoak.twin.named import step_of
 
 if TYPE_CHECKING:

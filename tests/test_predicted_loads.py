@@ -7,8 +7,10 @@ import pytest
 from heatsoak.catalog import load_drive
 from heatsoak.protocol import Pause, Purge, WorkloadStep
 from heatsoak.target.simulated import SimulatedTarget
-from heatsoak.twin import Cooling, Twin, predict
+from heatsoak.twin.case import Cooling
 from heatsoak.twin.named import step_of
+from heatsoak.twin.predict import predict
+from heatsoak.twin.twin import Twin
 
 if TYPE_CHECKING:
     from twinned import Twinned

@@ -8,7 +8,7 @@ governor are then run over that for each of the likely drives.
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from pydantic import BaseModel
@@ -20,10 +20,12 @@ from heatsoak.analysis.falls import find_drops
 from heatsoak.analysis.series import RateSeries
 from heatsoak.errors import UsageError
 from heatsoak.target import simulated
-from heatsoak.twin.asked import DemandSeries, RateBounds, behind, held_back, work_of
+from heatsoak.twin.asked import DRAWS, DemandSeries, RateBounds, behind, held_back, work_of
 from heatsoak.twin.demand import Demand
 from heatsoak.twin.model import shifted
-from heatsoak.twin.twin import DRAWS, Twin
+
+if TYPE_CHECKING:
+    from heatsoak.twin.twin import Twin
 
 #: What drives of one model and their rooms differ by: two rooms by 2 K, two mountings and their
 #: dust by a tenth.
@@ -103,11 +105,11 @@ class LikelyDrive:
     product: float = 0.0
 
     @classmethod
-    def middle(cls, subject: Twin | catalog.Drive, place: str) -> Self:
+    def middle(cls, subject: "Twin | catalog.Drive", place: str) -> Self:
         """Return the drive itself in the place itself, at what is likeliest of both."""
-        is_own = isinstance(subject, Twin) and place in subject.places
+        is_own = not isinstance(subject, catalog.Drive) and place in subject.places
         at = subject.enclosure(place) if is_own else catalog.load_enclosure(place)  # type: ignore[operator]
-        drive = subject.drive() if isinstance(subject, Twin) else subject
+        drive = subject.drive() if not isinstance(subject, catalog.Drive) else subject
         return cls(json.loads(drive.core_json()), _plain(at))
 
 
@@ -225,7 +227,7 @@ class WorkloadCase:
         cliff: where a load slows down without any heat.
     """
 
-    subject: Twin | catalog.Drive
+    subject: "Twin | catalog.Drive"
     place: str
     likely: Sequence[LikelyDrive]
     workload: protocol.WorkloadStep | Demand
@@ -238,7 +240,7 @@ class WorkloadCase:
     @classmethod
     def of(
         cls,
-        subject: Twin | catalog.Drive,
+        subject: "Twin | catalog.Drive",
         workload: protocol.WorkloadStep | Demand,
         duration_s: float | None,
         *,
@@ -255,10 +257,10 @@ class WorkloadCase:
         is even, or 1 for the drive itself. Raises UsageError for what is unknown, or cannot be
         simulated.
         """
-        if isinstance(subject, Twin) and subject.denial:
+        if not isinstance(subject, catalog.Drive) and subject.denial:
             raise UsageError(subject.denial)
-        drive = subject.own_base if isinstance(subject, Twin) else subject
-        usual = subject.places[0] if isinstance(subject, Twin) else subject.enclosure
+        drive = subject.own_base if not isinstance(subject, catalog.Drive) else subject
+        usual = subject.places[0] if not isinstance(subject, catalog.Drive) else subject.enclosure
         place = enclosure or usual
         likely = list(_likely(subject, place, seed, draws))
         prepared: list[DemandSeries | float] = []
@@ -340,7 +342,7 @@ def _speeds(drive: catalog.Drive, place: dict[str, Any]) -> RateBounds:
 
 
 def _of_demand(
-    subject: Twin | catalog.Drive, drive: catalog.Drive, place: dict[str, Any], demand: Demand
+    subject: "Twin | catalog.Drive", drive: catalog.Drive, place: dict[str, Any], demand: Demand
 ) -> DemandSeries:
     speeds = _speeds(drive, place)
     work = work_of(drive, demand.read_mb_s, demand.write_mb_s, demand.read_iops, demand.write_iops)
@@ -355,13 +357,13 @@ def _of_demand(
     )
 
 
-def is_own(subject: Twin | catalog.Drive, demand: Demand) -> bool:
+def is_own(subject: "Twin | catalog.Drive", demand: Demand) -> bool:
     """Return whether the drive, or one of its model, is what was recorded."""
     return demand.is_recorded and demand.model in (None, subject.model)
 
 
 def _likely(
-    subject: Twin | catalog.Drive, place: str, seed: int, draws: int
+    subject: "Twin | catalog.Drive", place: str, seed: int, draws: int
 ) -> Iterator[LikelyDrive]:
     middle = LikelyDrive.middle(subject, place)
     if draws == 1:
@@ -372,7 +374,7 @@ def _likely(
     half_products = random.standard_normal(draws // 2)
     # each with its opposite, so that their middle is the drive itself
     products = np.concatenate([half_products, -half_products]).tolist()
-    if isinstance(subject, Twin):
+    if not isinstance(subject, catalog.Drive):
         own = place if place in subject.places else None
         found = subject.specifications(own, draws, seed)
         for (drive, at), product in zip(found, products, strict=True):
@@ -511,12 +513,15 @@ def core_of(
     return core
 
 
-def prepared(core: Core, step: Before) -> float:
-    """Let a drive go through what comes before a load; return how long that took, in s."""
+def prepared(core: Core, step: Before, part: int = 1) -> float:
+    """Let a drive go through what comes before a load; return how long that took, in s.
+
+    Of a `part`-th of a drive, how long it takes the drive.
+    """
     began_s = core.t_s
-    for _ in simulated.driven(core, step, _CHUNK_S, _CHUNK_S):
+    for _ in simulated.driven(core, step, _CHUNK_S, _CHUNK_S, part=part):
         pass
-    return max(core.t_s - began_s, 1.0)
+    return max((core.t_s - began_s) * part, 1.0)
 
 
 class _Unheated:
@@ -528,8 +533,10 @@ class _Unheated:
         still = {"air_c": 20.0, "links": {"air": {"between": ["board", "air"], "k_per_w": 1.0}}}
         host = {key: value for key, value in place.items() if key.startswith(("host", "link_"))}
         self._speeds = _speeds(drive, place)
+        spec = json.loads(drive.core_json())
+        self._part = simulated.part_for(spec, steps)
         try:
-            self._core = core_of(json.loads(drive.core_json()), {**still, **host}, steps)
+            self._core = core_of(simulated.smaller(spec, self._part), {**still, **host}, steps)
         except ValueError as error:
             raise UsageError(f"{drive.id}: {error}") from error
         self._core.hold(1.0)
@@ -538,7 +545,7 @@ class _Unheated:
         """Take a step; return what it asks for, or for how long it asks for nothing."""
         if isinstance(step, protocol.WorkloadStep):
             return self.run(step)
-        return prepared(self._core, step)
+        return prepared(self._core, step, self._part)
 
     def run(self, step: protocol.WorkloadStep, duration_s: float | None = None) -> DemandSeries:
         """Run a step for so long, or to its end; return its parts."""
@@ -548,7 +555,9 @@ class _Unheated:
         parts: list[dict[str, Any]] = []
         done, began_s = json.loads(self._core.totals()), self._core.t_s
         try:
-            chunks = simulated.driven(self._core, step, chunk_s, chunk_s, lasts_s=duration_s)
+            chunks = simulated.driven(
+                self._core, step, chunk_s, chunk_s, lasts_s=duration_s, part=self._part
+            )
         except ValueError as error:
             raise UsageError(f"{step.name}: {error}") from error
         for samples in chunks:
@@ -559,7 +568,7 @@ class _Unheated:
             dt_s = now_s - began_s
             if mb_s > 0 and dt_s > 0:
                 work = {key: (after[key] - done[key]) / dt_s for key in after}
-                parts.append({"dt_s": dt_s, "mb_s": mb_s, **work})
+                parts.append({"dt_s": dt_s * self._part, "mb_s": mb_s, **work})
             done, began_s = after, now_s
         if not parts:
             raise UsageError(f"{step.name}: moves nothing, so there is nothing to predict")

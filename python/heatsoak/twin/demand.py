@@ -8,9 +8,7 @@ from typing import Self
 import numpy as np
 
 from heatsoak._core import Trace
-from heatsoak.analysis.judge import judge
 from heatsoak.errors import HeatsoakError, UsageError
-from heatsoak.importer import open_all
 from heatsoak.recording import Recording
 from heatsoak.twin import readings
 from heatsoak.words import amount_text, duration_text
@@ -101,6 +99,8 @@ def demand_of(path: Path) -> Demand:
     trace, why = (None, "") if path.is_dir() else _opened(path)
     if trace is not None:
         return _of_trace(trace, path)
+    from heatsoak.importer import open_all  # loads that nobody recorded need no formats
+
     try:
         recordings = open_all([path])
     except HeatsoakError as error:
@@ -209,6 +209,8 @@ def demand_of_recording(recording: Recording) -> Demand:
 
 def _held_s(recording: Recording) -> float:
     """For how long heat held the recorded drive back, by the judge."""
+    from heatsoak.analysis.judge import judge  # as above
+
     return sum(
         episode.end_s - episode.onset_s
         for step in judge(recording).steps
