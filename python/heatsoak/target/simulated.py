@@ -1,6 +1,7 @@
 """A simulated drive as a target, on which hours pass in seconds."""
 
 import json
+import math
 import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
@@ -41,10 +42,12 @@ _TRIED_S = 0.5
 #: The engine's page, and a power of two of it; a stripe is a unit of every die.
 _PAGE_BYTES = 4096
 #: A smaller drive has no more pages than this, unless its blocks would hold fewer stripes than
-#: this, or dies would wait for the last of them for longer than this share of the time.
-_MOST_PAGES, _LEAST_STRIPES, _UNEVEN = 1 << 23, 4, 0.01
-#: Smaller transfers than this, such as random ones, depend on more than rates.
-_LARGE_BYTES = 1 << 16
+#: this, or dies would wait for the last of them for longer than this share of the time. Its buffer
+#: holds some stripes, without which dies would run out of work.
+_MOST_PAGES, _LEAST_STRIPES, _UNEVEN, _BUFFERED_STRIPES = 1 << 22, 8, 0.01, 3
+#: Smaller transfers than this, such as random ones, depend on more than rates. A second of a load
+#: on a smaller drive has so many of them, and a load so many times what is in flight.
+_LARGE_BYTES, _LEAST_IOS, _LEAST_QUEUES = 1 << 16, 16, 64
 
 #: What the simulator reports: by name, one value a sample, NaN where nothing was measured.
 Columns = dict[str, NDArray[np.float64]]
@@ -386,7 +389,7 @@ def workloads_json(
     for workload in step.workloads:
         whole_bytes = user_bytes * part
         offset = _part_of(workload.offset.of(whole_bytes), part)
-        span = max(_part_of(workload.span.of(whole_bytes), part), workload.bs if part > 1 else 0)
+        span = _part_of(workload.span.of(whole_bytes), part)
         if workload.span.percent is not None:
             span = min(span, user_bytes - offset)
         io_bytes = workload.transfer_bytes(whole_bytes, span * part)
@@ -395,7 +398,7 @@ def workloads_json(
                 **workload.model_dump(include=_AS_IT_IS),
                 "span_bytes": span,
                 "offset_bytes": offset,
-                "io_bytes": None if io_bytes is None else max(io_bytes // part, 1),
+                "io_bytes": None if io_bytes is None else io_bytes // part,
                 "runtime_s": None if workload.runtime_s is None else workload.runtime_s / part,
                 **of_time,
             }
@@ -408,22 +411,34 @@ def _part_of(size_bytes: int, part: int) -> int:
     return size_bytes if part == 1 else size_bytes // part // _PAGE_BYTES * _PAGE_BYTES
 
 
-def part_for(drive: dict[str, Any], steps: Sequence[protocol.SingleStep]) -> int:
+def part_for(
+    drive: dict[str, Any], steps: Sequence[protocol.SingleStep], lasts_s: float | None = None
+) -> int:
     """Return which part of a drive does in that part of the time what it does under some steps.
 
     A power of two, and 1 where anything is random, small, or reads: what that comes to depends on
-    the number of pages, or on what one I/O takes. Of a `drive` as the core takes it.
+    the number of pages, or on what one I/O takes. Of a `drive` as the core takes it; each load goes
+    on for its own time, or for `lasts_s` if that is less.
     """
-    loads = [
+    nand, part, user_bytes = drive["nand"], 1, drive["capacity"]["user_bytes"]
+    most = user_bytes // (_MOST_PAGES * _PAGE_BYTES)
+    for load in (
         one for step in steps if isinstance(step, protocol.WorkloadStep) for one in step.workloads
-    ]
-    if any(one.rw != "write" or one.bs < _LARGE_BYTES or one.bs % _PAGE_BYTES for one in loads):
-        return 1
-    nand, part = drive["nand"], 1
+    ):
+        if load.rw != "write" or load.bs < _LARGE_BYTES or load.bs % _PAGE_BYTES:
+            return 1
+        mb_s = min(load.most_bytes_s * load.numjobs / 1e6, drive["controller"]["write_mb_s"])
+        least_s = min(load.runtime_s or math.inf, lasts_s or math.inf)
+        data = (load.span.of(user_bytes), load.transfer_bytes(user_bytes), 1e6 * mb_s * least_s)
+        least_bytes = min(one for one in data if one is not None)
+        queue_bytes = load.bs * load.iodepth * load.numjobs
+        most = min(
+            most, 1e6 * mb_s / load.bs / _LEAST_IOS, least_bytes / queue_bytes / _LEAST_QUEUES
+        )
     stripe_bytes = nand["dies"] * _unit_pages(drive)[1] * _PAGE_BYTES
-    while drive["capacity"]["user_bytes"] > part * _MOST_PAGES * _PAGE_BYTES:
+    while 2 * part <= most:
         stripes = nand["block_bytes"] / (2 * part) / stripe_bytes
-        if stripes < _LEAST_STRIPES or -(-stripes // 1) > (1 + _UNEVEN) * stripes:
+        if stripes < _LEAST_STRIPES or math.ceil(stripes) > (1 + _UNEVEN) * stripes:
             break
         part *= 2
     return part
@@ -450,7 +465,7 @@ def smaller(drive: dict[str, Any], part: int) -> dict[str, Any]:
     ratio = fewer / pages
     sizes = ("user_bytes", "raw_bytes", "reserve_bytes")
     buffer_bytes = int(controller["buffer_bytes"] * ratio)
-    stripes_bytes = _LEAST_STRIPES * nand["dies"] * fewer * _PAGE_BYTES
+    stripes_bytes = _BUFFERED_STRIPES * nand["dies"] * fewer * _PAGE_BYTES
     buffer_bytes = min(buffer_bytes, max(buffer_bytes // part, stripes_bytes))
     made = {
         **drive,

@@ -270,7 +270,7 @@ class WorkloadCase:
             asked = _of_demand(subject, drive, likely[0].place, workload)
             seconds = workload.seconds
         else:
-            unheated = _Unheated(drive, likely[0].place, (*before, workload))
+            unheated = _Unheated(drive, likely[0].place, (*before, workload), duration_s)
             prepared += [unheated.before(one) for one in before]
             asked = unheated.run(workload, duration_s)
             seconds = max(round(float(asked.dt_s.sum()) if duration_s is None else duration_s), 1)
@@ -384,8 +384,8 @@ def _likely(
         at_home = catalog.load_enclosure(place)
         differing = (np.concatenate([half, -half]) * spreads).tolist()
         for differs, product in zip(differing, products, strict=True):
-            varied = _varied(replace(middle, place=_plain(at_home, product)), *differs)
-            yield replace(varied, product=product)
+            other = varied(replace(middle, place=_plain(at_home, product)), *differs)
+            yield replace(other, product=product)
 
 
 def spreads_of(drive: catalog.Drive) -> tuple[float, float]:
@@ -406,10 +406,10 @@ def _plain(enclosure: catalog.Enclosure, product: float = 0.0) -> dict[str, Any]
     return spec
 
 
-def _varied(
+def varied(
     middle: LikelyDrive, air_k: float, resistance: float, power: float, limit_k: float
 ) -> LikelyDrive:
-    """Another drive of the model in another such place: K more, and logarithms of factors."""
+    """Return another drive of the model in such a place: K more, and logarithms of factors."""
     drive, place = middle.drive, middle.place
     energy = {
         key: value * np.exp(power) if key.endswith(("_uj", "_w")) else value
@@ -528,13 +528,17 @@ class _Unheated:
     """The exact engine in a place where nothing gets warm, with everything permitted."""
 
     def __init__(
-        self, drive: catalog.Drive, place: dict[str, Any], steps: Sequence[Before]
+        self,
+        drive: catalog.Drive,
+        place: dict[str, Any],
+        steps: Sequence[Before],
+        lasts_s: float | None = None,
     ) -> None:
         still = {"air_c": 20.0, "links": {"air": {"between": ["board", "air"], "k_per_w": 1.0}}}
         host = {key: value for key, value in place.items() if key.startswith(("host", "link_"))}
         self._speeds = _speeds(drive, place)
         spec = json.loads(drive.core_json())
-        self._part = simulated.part_for(spec, steps)
+        self._part = simulated.part_for(spec, steps, lasts_s)
         try:
             self._core = core_of(simulated.smaller(spec, self._part), {**still, **host}, steps)
         except ValueError as error:
