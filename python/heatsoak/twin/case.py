@@ -52,6 +52,8 @@ _FILL = {"rw": "write", "bs": 1 << 24, "iodepth": 2, "rate": 100e6}
 _RESTED_S = 3 * 3600.0
 #: Of a load, less than this is nothing.
 _DONE_MB = 1.0
+#: Of fewer writes of a smaller drive there is no rate.
+_LEAST_IOS = 64
 #: What nobody looks at is simulated so much at a time.
 _CHUNK_S = 3600.0
 
@@ -570,13 +572,14 @@ class _Unheated:
                 float(np.nansum(samples[name][-1:])) for name in ("read_bw_mb_s", "write_bw_mb_s")
             )
             dt_s = now_s - began_s
-            if mb_s > 0 and dt_s > 0:
+            # a smaller drive's samples are short: some of them have nothing in them
+            if (mb_s > 0 or self._part > 1) and dt_s > 0:
                 work = {key: (after[key] - done[key]) / dt_s for key in after}
                 parts.append({"dt_s": dt_s * self._part, "mb_s": mb_s, **work})
             done, began_s = after, now_s
-        if not parts:
+        if not any(one["mb_s"] for one in parts):
             raise UsageError(f"{step.name}: moves nothing, so there is nothing to predict")
-        merged = list(_merged(parts))
+        merged = _merged(parts, _LEAST_IOS * self._part if self._part > 1 else 0)
         return self._asked(step, {key: np.array([one[key] for one in merged]) for key in merged[0]})
 
     def _asked(self, step: protocol.WorkloadStep, work: dict[str, Any]) -> DemandSeries:
@@ -594,16 +597,27 @@ def _wanted_mb_s(step: protocol.WorkloadStep) -> float:
     )
 
 
-def _merged(parts: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Neighbours with the same rate as one."""
-    last = parts[0]
+def _merged(parts: Sequence[dict[str, Any]], least_ios: float) -> list[dict[str, Any]]:
+    """Neighbours with the same rate as one, and with so many writes that they have a rate."""
+
+    def is_short(one: dict[str, Any]) -> bool:
+        return bool(one["dt_s"] * one["write_commands"] < least_ios)
+
+    made = [parts[0]]
     for part in parts[1:]:
-        if abs(part["mb_s"] / last["mb_s"] - 1) > _ALIKE:
-            yield last
-            last = part
-            continue
-        dt_s = last["dt_s"] + part["dt_s"]
-        share = part["dt_s"] / dt_s
-        last = {key: value + share * (part[key] - value) for key, value in last.items()}
-        last["dt_s"] = dt_s
-    yield last
+        last = made[-1]
+        if is_short(last) or abs(part["mb_s"] / last["mb_s"] - 1) <= _ALIKE:
+            made[-1] = _joined(last, part)
+        else:
+            made.append(part)
+    if len(made) > 1 and is_short(made[-1]):
+        made[-2:] = [_joined(*made[-2:])]
+    return made
+
+
+def _joined(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    dt_s = one["dt_s"] + other["dt_s"]
+    share = other["dt_s"] / dt_s
+    return {key: value + share * (other[key] - value) for key, value in one.items()} | {
+        "dt_s": dt_s
+    }
