@@ -17,6 +17,7 @@ from heatsoak.words import amount_text, duration_text
 _LEAST_S = 10
 #: I/Os of a trace to take at once: some tens of MB.
 _TAKEN_IOS = 1_000_000
+_ONLY_ITS_FIRST = f"only its first {duration_text(readings.MAX_S)} are looked at"
 #: What `take` calls reads and writes.
 _READ, _WRITE = 0, 1
 
@@ -158,7 +159,7 @@ def _of_trace(trace: Trace, path: Path) -> Demand:
         write_mb_s=write_mb_s,
         read_iops=read_iops,
         write_iops=write_iops,
-        remarks=(_only_the_first(),) if is_cut else (),
+        remarks=(_ONLY_ITS_FIRST,) if is_cut else (),
     )
     if end_s == 0.0 and found.gb > 0:
         raise UsageError(
@@ -223,8 +224,4 @@ def _remarks(columns: list[str], *, is_cut: bool) -> Iterator[str]:
     if not {"read_bw_mb_s", "write_bw_mb_s"} & set(columns) and "bw_mb_s" in columns:
         yield "what it moved are reads: it does not tell them from writes"
     if is_cut:
-        yield _only_the_first()
-
-
-def _only_the_first() -> str:
-    return f"only its first {duration_text(readings.MAX_S)} are looked at"
+        yield _ONLY_ITS_FIRST
