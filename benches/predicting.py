@@ -12,7 +12,7 @@ Five parts:
   under loads that they were not fitted to.
 - `published`: twins fitted to simulations of Puget's idle cells, in the loaded ones by their air
   alone; and to AnandTech's bare adapter, with the heatsink.
-- `time`: of one prediction, with the exact engine's unheated pass apart.
+- `time`: of one prediction, with the unheated pass apart, beside that of the whole drive.
 """
 
 import argparse
@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -37,10 +38,19 @@ from heatsoak.errors import HeatsoakError
 from heatsoak.protocol import Pause, Precondition, Protocol, WorkloadStep, load
 from heatsoak.ranges import Range
 from heatsoak.recording import Recording
-from heatsoak.target.simulated import driven
-from heatsoak.twin import Cooling, Prediction, fit, predict
+from heatsoak.target import simulated
 from heatsoak.twin.asked import DemandSeries, Slowed, behind, held_back
-from heatsoak.twin.case import WorkloadCase, core_of, prepared, slowed_in
+from heatsoak.twin.case import (
+    Cooling,
+    LikelyDrive,
+    WorkloadCase,
+    core_of,
+    prepared,
+    slowed_in,
+    varied,
+)
+from heatsoak.twin.fitting import fit
+from heatsoak.twin.predict import Prediction, predict
 from heatsoak.words import range_text
 from numpy.typing import NDArray
 
@@ -110,7 +120,7 @@ def exact(
         prepared(core, one)
     if core.stopped:
         raise ValueError("shuts itself down while it is prepared")
-    run = next(driven(core, step, float(case.seconds), 1.0, lasts_s=float(case.seconds)))
+    run = next(simulated.driven(core, step, float(case.seconds), 1.0, lasts_s=float(case.seconds)))
     moved = np.nansum([run["read_bw_mb_s"], run["write_bw_mb_s"]], axis=0)[: case.seconds]
     # what a drive that shut itself down leaves out stays 0
     mb_s = np.append(moved, np.zeros(case.seconds - len(moved)))
@@ -133,30 +143,8 @@ def slowed_in_run(load: DemandSeries, mb_s: Array, acts_s: float) -> Slowed | No
 def another(drive: Spec, place: Spec, chance: np.random.Generator, *, air: bool = True) -> Pair:
     """Return another drive of the model in another such place."""
     air_k, resistance, power, limit_k = (spread * chance.standard_normal() for spread in SPREADS)
-    energy = {
-        key: value * np.exp(power) if key.endswith(("_uj", "_w")) else value
-        for key, value in drive["energy"].items()
-    }
-    links = {
-        name: {**link, "k_per_w": link["k_per_w"] * np.exp(resistance)}
-        if "air" in link["between"]
-        else link
-        for name, link in place["links"].items()
-    }
-    governor = json.loads(
-        json.dumps(drive["governor"]), object_hook=lambda table: _warmer(table, limit_k)
-    )
-    air_c = place["air_c"] + (air_k if air else 0.0)
-    return {**drive, "energy": energy, "governor": governor}, {
-        **place, "links": links, "air_c": air_c,
-    }  # fmt: skip
-
-
-def _warmer(table: Spec, by_k: float) -> Spec:
-    return {
-        key: value + by_k if key.endswith("_c") and isinstance(value, float | int) else value
-        for key, value in table.items()
-    }
+    other = varied(LikelyDrive(drive, place), air_k if air else 0.0, resistance, power, limit_k)
+    return other.drive, other.place
 
 
 def specs(drive: str, place: str) -> Pair:
@@ -683,22 +671,36 @@ def against_published(_: argparse.Namespace, over: Callable[..., Iterable[Any]])
 # ---- time
 
 
-def times(*_: object) -> None:
-    """Print what a prediction takes, the unheated pass apart."""
-    rows: list[list[Any]] = [["drive", "load", "unheated pass, s", "heat and governor of 40, s"]]
-    for drive in ("samsung-950-pro-512", "pcie4-tlc-1tb"):
-        for name in LOADS:
-            before, step = load_of(drive, name)
-            assert step.runtime_s is not None
-            WorkloadCase.of(load_drive(drive), step, 1.0)  # memory that is new costs more
+def timed(job: tuple[str, str]) -> list[str]:
+    """Return what a prediction takes, and how far its unheated pass is off a whole drive's."""
+    drive, name = job
+    before, step = load_of(drive, name)
+    spent_s, gb, cliffs = [], [], []
+    for part_for in (lambda *_: 1, simulated.part_for):
+        with patch.object(simulated, "part_for", part_for):
             begin = time.process_time()
             case = WorkloadCase.of(load_drive(drive), step, step.runtime_s, before=before)
-            unheated_s = time.process_time() - begin
-            begin = time.process_time()
-            list(case.outcomes(Cooling()))
-            row = [drive, f"{name}, {step.runtime_s:.0f} s", f"{unheated_s:.2f}"]
-            rows.append([*row, f"{time.process_time() - begin:.3f}"])
-    print(table(rows))
+        spent_s.append(time.process_time() - begin)
+        gb.append([case.asked.gb_by(30.0 * part) for part in range(1, case.seconds // 30 + 1)])
+        cliffs.append(f"{case.cliff.onset_s:.1f}" if case.cliff else "-")
+    begin = time.process_time()
+    list(case.outcomes(Cooling()))
+    spent_s.append(time.process_time() - begin)
+    off = [np.abs(smaller / whole - 1).max() for whole, smaller in (np.array(gb), np.diff(gb))]
+    shown = [f"{one:.2f}" for one in spent_s] + [f"{one:.1%}" for one in off]
+    return [drive, name, *shown, *cliffs]
+
+
+def times(options: argparse.Namespace, over: Callable[..., Iterable[Any]]) -> None:
+    """Print what predictions take, the unheated pass apart."""
+    header = [
+        "drive", "load", "whole drive, s", "unheated pass, s", "heat and governor of 40, s",
+        "GB off by then, most", "GB of 30 s off, most", "cliff of the whole drive, s", "cliff, s",
+    ]  # fmt: skip
+    jobs = [(drive, name) for drive in ("samsung-950-pro-512", "pcie4-tlc-1tb") for name in LOADS]
+    measured = [drive for drive in drive_ids() if load_drive(drive).basis is None]
+    jobs += [(drive, LOADS[0]) for drive in measured[:: max(len(measured) // options.drives, 1)]]
+    print(table([header, *over(timed, jobs)]))
 
 
 def table(rows: Sequence[Sequence[Any]]) -> str:

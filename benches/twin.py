@@ -41,11 +41,11 @@ from heatsoak.protocol import Pause, Protocol, WorkloadStep
 from heatsoak.recording import Event, InMemoryRecording, RecordingMeta
 from heatsoak.recording.columns import schema_of
 from heatsoak.target.simulated import driven
-from heatsoak.twin import Cooling, Twin, fit
-from heatsoak.twin.case import WorkloadCase
+from heatsoak.twin.case import Cooling, WorkloadCase
+from heatsoak.twin.fitting import fit
 from heatsoak.twin.model import shifted
 from heatsoak.twin.own_log import LEVEL_X, ONSET_X
-from heatsoak.twin.twin import DRAWS
+from heatsoak.twin.twin import DRAWS, Twin
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]

@@ -11,11 +11,12 @@ import json
 import re
 import sys
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-from heatsoak.catalog import ModernFigure, load_drive, load_enclosure
+from heatsoak.catalog import ModernFigure, left_out, load_drive, load_enclosure
 from heatsoak.cli.common import progress_bar
 from heatsoak.reproduce import (
     FigureSet,
@@ -28,6 +29,7 @@ from heatsoak.reproduce import (
     reproduce,
 )
 from heatsoak.reproduce.rows import SPEEDS, STATED, TEMPERATURES, kind_of
+from heatsoak.twin import Prediction, length_s, predict, workload_of
 from heatsoak_dev import calibration
 from heatsoak_dev.commands.calibrate import (
     fit_table,
@@ -108,6 +110,7 @@ def modern_parts(modern: "Modern") -> dict[str, str]:
         "modern-near": near_table(modern),
         "modern-yes-or-no": yes_or_no_table(modern),
         "modern-errors": error_table(modern),
+        "modern-ranges": ranges_text(modern),
     }
 
 
@@ -291,6 +294,40 @@ def yes_or_no_table(modern: Modern) -> str:
         ],
     ]
     return table(["does it throttle?", "right"], rows)
+
+
+#: What `predict` has of what a measure measures.
+PREDICTED = {
+    "thermal_onset_s": "onset_s",
+    "written_gb_at_onset": "onset_gb",
+    "throttled_mb_s": "throttled_mb_s",
+    "max_temp_c": "max_reported_temp_c",
+    "steady_temp_c": "max_reported_temp_c",
+}
+
+
+@cache
+def predicted(drive: str, load: str, place: str) -> Prediction:
+    """What a drive left out would do; a load is that of a protocol's step."""
+    workload, before = workload_of(load)
+    return predict(left_out(drive), workload, length_s(workload), before=before, enclosure=place)
+
+
+def ranges_text(modern: Modern) -> str:
+    """How many figures lie in the 90 % that is predicted of drives left out; printed, too."""
+    within: list[bool] = []
+    for question, row in zip(modern.asked, modern.rows, strict=True):
+        if question.measured is None or question.measured.by not in PREDICTED:
+            continue
+        (job,), (low, high) = question.jobs, row.published
+        if not job.only:
+            continue
+        found = predicted(job.drive, f"{job.protocol}:{job.only}", job.place)
+        likely = getattr(found, PREDICTED[question.measured.by])
+        within.append(likely is not None and likely.low <= high and low <= likely.high)
+    told = f"{sum(within)} of {len(within)} onsets, throttled speeds and temperatures"
+    print(f"{told} lie in the predicted 90 %, drives left out")
+    return told
 
 
 def error_table(modern: Modern) -> str:

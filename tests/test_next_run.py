@@ -10,7 +10,7 @@ from command import complaint, heatsoak_here
 from heatsoak.protocol import Protocol, load
 from heatsoak.recording import InMemoryRecording, Recording
 from heatsoak.recording.columns import limits_c
-from heatsoak.twin import Twin
+from heatsoak.twin.twin import Twin
 from made_once import made_once
 
 DRIVE = "sim:pcie4-tlc-1tb"

@@ -13,7 +13,9 @@ from command import complaint, done_here, heatsoak_here, json_here
 from heatsoak._core import Lumped, Trace
 from heatsoak.catalog import load_drive, load_enclosure
 from heatsoak.protocol import Protocol, WorkloadStep
-from heatsoak.twin import Cooling, Demand, demand_of, predict
+from heatsoak.twin.case import Cooling
+from heatsoak.twin.demand import Demand, demand_of
+from heatsoak.twin.predict import predict
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from schema_check import complaints

@@ -7,7 +7,7 @@ import heatsoak
 import numpy as np
 import pytest
 from heatsoak.errors import UsageError
-from heatsoak.twin import Twin
+from heatsoak.twin.twin import Twin
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]

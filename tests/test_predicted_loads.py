@@ -1,14 +1,20 @@
 """Predictions of loads and cooling that a twin was not fitted to, and what they must not mix up."""
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
 from heatsoak.catalog import load_drive
 from heatsoak.protocol import Pause, Purge, WorkloadStep
+from heatsoak.target import simulated
 from heatsoak.target.simulated import SimulatedTarget
-from heatsoak.twin import Cooling, Twin, predict
+from heatsoak.twin.case import Cooling, LikelyDrive, core_of, prepared
 from heatsoak.twin.named import step_of
+from heatsoak.twin.predict import predict
+from heatsoak.twin.twin import Twin
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 if TYPE_CHECKING:
     from twinned import Twinned
@@ -29,11 +35,11 @@ def twin(twinned: "Twinned") -> Twin:
     return twinned.twin("slower")
 
 
-def test_a_load_of_half_the_rate_stays_one_on_a_twin_of_a_slower_class(twin: Twin) -> None:
-    full = predict(twin, write(), 300)
+def test_a_twin_is_as_fast_as_it_was_seen_to_be_and_half_of_its_rate_stays_that(twin: Twin) -> None:
+    full = predict(twin, write(), 300, before=[REST])
     half = predict(twin, write(rate=750_000_000), 300)
     by_count = predict(twin, write(rate_iops=750_000_000 // 131_072), 300)
-    assert full.full_mb_s == pytest.approx(1500, rel=0.05)
+    assert full.full_mb_s == pytest.approx(twin.full_load.write_mb_s, rel=0.005)
     assert half.full_mb_s == pytest.approx(750, rel=0.02)
     assert by_count.full_mb_s == pytest.approx(750, rel=0.02)
     assert half.throttles < full.throttles
@@ -46,11 +52,6 @@ def test_a_twin_reads_data_also_if_nothing_was_said_of_a_fill(twin: Twin) -> Non
     assert empty.hidden_temp_c.mid == pytest.approx(filled.hidden_temp_c.mid, abs=0.5)
     # nor does waking up from a rest make it faster after that
     assert empty.full_mb_s == pytest.approx(filled.full_mb_s, rel=0.005)
-
-
-def test_a_twin_is_as_fast_as_it_was_seen_to_be(twin: Twin) -> None:
-    found = predict(twin, write(), 300, before=[REST])
-    assert found.full_mb_s == pytest.approx(twin.full_load.write_mb_s, rel=0.005)
 
 
 def test_warming_is_counted_from_the_air_that_the_twin_was_fitted_in(twin: Twin) -> None:
@@ -96,6 +97,23 @@ def test_the_middle_is_the_drive_itself(load: str) -> None:
         )
         assert found.onset_s is not None
         assert found.onset_s.mid == pytest.approx(target.core.truth()["onset_s"], rel=0.03, abs=0.5)
+
+
+@settings(max_examples=10)
+@given(
+    bs=st.sampled_from(["64k", "128k", "1m"]),
+    more=st.sampled_from([{}, {"rate": 200_000_000}, {"iodepth": 4}, {"span": "30g"}]),
+)
+def test_a_smaller_drive_does_in_less_time_what_the_drive_does(bs: str, more: Any) -> None:
+    step, whole = write(bs=bs, **more), LikelyDrive.middle(load_drive("samsung-960-evo-250"), HOT)
+    done = []
+    for part in (1, simulated.part_for(whole.drive, [step])):
+        core = core_of(simulated.smaller(whole.drive, part), whole.place, [step])
+        core.hold(1.0)
+        took_s, totals = prepared(core, step, part), json.loads(core.totals())
+        done.append((took_s, part * totals["write_commands"], part * totals["programmed_pages"]))
+    assert part > 1
+    assert done[1] == pytest.approx(done[0], rel=0.02)
 
 
 @pytest.mark.parametrize("share", [0.4, 0.7, 0.9])

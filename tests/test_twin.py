@@ -17,10 +17,10 @@ from heatsoak.catalog import load_drive, load_enclosure
 from heatsoak.errors import UsageError
 from heatsoak.recording import InMemoryRecording, Recording
 from heatsoak.target.simulated import make_core
-from heatsoak.twin import Twin, fit
-from heatsoak.twin.fitting import read_all
+from heatsoak.twin.fitting import fit, read_all
 from heatsoak.twin.likelihood import estimate_noise
 from heatsoak.twin.problem import Problem
+from heatsoak.twin.twin import Twin
 from numpy.typing import NDArray
 from schema_check import complaints
 

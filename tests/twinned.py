@@ -11,7 +11,7 @@ from command import heatsoak_here
 from heatsoak.protocol import Protocol
 from heatsoak.recording import Recording
 from heatsoak.report.page.contract import Page
-from heatsoak.twin import Twin
+from heatsoak.twin.twin import Twin
 from made_once import made_once
 from paged import page_of, page_once
 

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from heatsoak.api import open_recordings as open_all
     from heatsoak.comparison import Comparison
     from heatsoak.recording import Recording
-    from heatsoak.twin import Advice, Prediction, Twin
+    from heatsoak.twin.advise import Advice
+    from heatsoak.twin.predict import Prediction
+    from heatsoak.twin.twin import Twin
 
     __version__: str
 
@@ -52,12 +54,12 @@ __all__ = [
 
 #: Where each name comes from, and its name there.
 _LAZY = {
-    "Advice": ("heatsoak.twin", "Advice"),
+    "Advice": ("heatsoak.twin.advise", "Advice"),
     "Comparison": ("heatsoak.comparison", "Comparison"),
     "Findings": ("heatsoak.analysis", "Findings"),
-    "Prediction": ("heatsoak.twin", "Prediction"),
+    "Prediction": ("heatsoak.twin.predict", "Prediction"),
     "Recording": ("heatsoak.recording", "Recording"),
-    "Twin": ("heatsoak.twin", "Twin"),
+    "Twin": ("heatsoak.twin.twin", "Twin"),
     "advise": ("heatsoak.api", "advise"),
     "analyze": ("heatsoak.api", "analyze"),
     "compare": ("heatsoak.api", "compare"),

@@ -33,8 +33,11 @@ from heatsoak.target import Place, parse_place
 if TYPE_CHECKING:
     import polars as pl
 
-    from heatsoak.twin import Advice, Demand, Prediction, Twin
+    from heatsoak.twin.advise import Advice
     from heatsoak.twin.case import Before
+    from heatsoak.twin.demand import Demand
+    from heatsoak.twin.predict import Prediction
+    from heatsoak.twin.twin import Twin
 
 PathText = str | PathLike[str]
 #: A recording, or the path of recordings or of other tools' logs.
@@ -130,7 +133,7 @@ def fit(*sources: Source | Iterable[Source], base: str | None = None) -> "Twin":
     Raises UsageError for recordings that cannot be fitted, such as those without temperatures.
     """
     # it takes a while to load, and nothing else needs it
-    from heatsoak.twin import fit as fit_recordings
+    from heatsoak.twin.fitting import fit as fit_recordings
 
     with _our_errors():
         return fit_recordings(_recordings(sources), None if base is None else load_drive(base))
@@ -158,17 +161,19 @@ def predict(
     recorded, or ten minutes. Raises UsageError for what is unknown, or cannot be simulated.
     """
     # it takes a while to load, and nothing else needs it
-    from heatsoak import twin
+    from heatsoak.twin.case import Cooling
+    from heatsoak.twin.named import length_s
+    from heatsoak.twin.predict import predict as prediction_of
 
     with _our_errors():
         workload, before = _workload(load)
-        return twin.predict(
+        return prediction_of(
             _subject(subject),
             workload,
-            duration_s or twin.length_s(workload),
+            duration_s or length_s(workload),
             before=before,
             enclosure=enclosure,
-            cooling=twin.Cooling(ambient_c, airflow_m_s, heatsink, warmer_k),
+            cooling=Cooling(ambient_c, airflow_m_s, heatsink, warmer_k),
             holds_mb_s=holds_mb_s,
         )
 
@@ -191,33 +196,36 @@ def advise(
     Raises UsageError for what is unknown, or cannot be simulated.
     """
     # it takes a while to load, and nothing else needs it
-    from heatsoak import twin
+    from heatsoak.twin.advise import advise as advice_on
+    from heatsoak.twin.case import Cooling
+    from heatsoak.twin.named import length_s
 
     with _our_errors():
         workload, before = _workload(load)
-        return twin.advise(
+        return advice_on(
             _subject(subject),
             workload,
-            duration_s or twin.length_s(workload),
+            duration_s or length_s(workload),
             before=before,
             enclosure=enclosure,
-            cooling=twin.Cooling(ambient_c, airflow_m_s, None, warmer_k),
+            cooling=Cooling(ambient_c, airflow_m_s, None, warmer_k),
             prices=prices,
         )
 
 
 def _subject(subject: "Twin | PathText") -> "Twin | Drive":
-    from heatsoak import twin
+    from heatsoak.twin.named import subject_of
 
-    return subject if isinstance(subject, twin.Twin) else twin.subject_of(os.fspath(subject))
+    return subject_of(os.fspath(subject)) if isinstance(subject, str | PathLike) else subject
 
 
 def _workload(load: Source) -> "tuple[WorkloadStep | Demand, list[Before]]":
-    from heatsoak import twin
+    from heatsoak.twin.demand import demand_of_recording
+    from heatsoak.twin.named import workload_of
 
     if isinstance(load, recording.Recording):
-        return twin.demand_of_recording(load), []
-    return twin.workload_of(os.fspath(load))
+        return demand_of_recording(load), []
+    return workload_of(os.fspath(load))
 
 
 def compare(

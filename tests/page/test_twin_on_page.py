@@ -12,9 +12,9 @@ from heatsoak.ranges import Range
 from heatsoak.report.files import ReportRequest, write_report
 from heatsoak.report.page.contract import CoolingMap, Page, TwinSection
 from heatsoak.target.simulated import workloads_json
-from heatsoak.twin import Cooling, predict
-from heatsoak.twin.case import LikelyDrive, cooled_place, core_of
+from heatsoak.twin.case import Cooling, LikelyDrive, cooled_place, core_of
 from heatsoak.twin.named import step_of
+from heatsoak.twin.predict import predict
 from paged import page_of, series
 
 if TYPE_CHECKING:

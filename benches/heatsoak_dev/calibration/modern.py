@@ -19,7 +19,7 @@ Values = Mapping[tuple[str, ...], float]
 
 #: Steps of the search as shares of a number, the coarsest first. Reported temperatures are whole
 #: kelvins, so that a gradient would see nothing.
-_STEPS = (0.2, 0.1, 0.05, 0.025)
+_STEPS = (0.2, 0.1, 0.05, 0.025, 0.0125)
 #: A figure that could not be measured counts as this many tolerances off.
 _UNMEASURED = 4.0
 _DIGITS = 3

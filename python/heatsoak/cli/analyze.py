@@ -18,7 +18,7 @@ from heatsoak.words import size_text
 
 if TYPE_CHECKING:
     from heatsoak.report.files import Reported
-    from heatsoak.twin import Twin
+    from heatsoak.twin.twin import Twin
 
 
 @common.with_groups
@@ -202,6 +202,6 @@ def _of_sweep(path: Path, output: Path, title: str | None, *, force: bool) -> "R
 
 def _loaded(path: Path) -> "Twin":
     # takes a while to load, and every command loads this module
-    from heatsoak.twin import Twin
+    from heatsoak.twin.twin import Twin
 
     return Twin.load(path)

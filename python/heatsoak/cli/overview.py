@@ -280,7 +280,7 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 #: The names, the commands that print such a document, and its type, in brackets a list of it.
 NAMES = {
-    "advise": ("advise", "twin:Advice"),
+    "advise": ("advise", "twin.advise:Advice"),
     "analyze": ("analyze", "analysis:Findings"),
     "compare": ("compare", "comparison:[ComparisonRow]"),
     "demo": ("demo, and its findings.json", "analysis:Findings"),
@@ -289,11 +289,11 @@ NAMES = {
     "drives-like": ("drives --like", "cli.listed:LikenessRow"),
     "drives-restore": ("drives --restore", "cli.listed:[RestoredRow]"),
     "export": ("export", "exporter:[Written]"),
-    "fit": ("fit", "twin:Twin"),
+    "fit": ("fit", "twin.twin:Twin"),
     "history": ("history", "history:History"),
     "import": ("import", "cli.convert:[ImportedRow]"),
     "places": ("places", "cli.listed:[PlaceRow]"),
-    "predict": ("predict", "twin:Prediction"),
+    "predict": ("predict", "twin.predict:Prediction"),
     "protocols": ("protocols", "cli.listed:[ProtocolRow]"),
     "rack-drives": ("rack drives", "rack.state:[HostDrive]"),
     "rack-host": ("rack host start, status, go, stop and collect", "rack.host:HostReport"),

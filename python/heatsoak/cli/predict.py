@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.table import Table
@@ -17,22 +17,13 @@ from heatsoak.output import Console, Text, table_of
 from heatsoak.protocol import WorkloadStep
 from heatsoak.ranges import FITTED_LEVEL, Range
 from heatsoak.recording.writer import check_free
-from heatsoak.twin import (
-    Advice,
-    Cooling,
-    FittedParameter,
-    Prediction,
-    Twin,
-    advise,
-    fit,
-    length_s,
-    predict,
-    protocol_of,
-    subject_of,
-    workload_of,
-)
-from heatsoak.twin.case import AIRFLOW_M_S, AMBIENT_C, WARMING_K
-from heatsoak.twin.named import heatsink_of
+from heatsoak.twin import named
+from heatsoak.twin.case import AIRFLOW_M_S, AMBIENT_C, WARMING_K, Cooling
+from heatsoak.twin.predict import Prediction, predict
+
+if TYPE_CHECKING:
+    from heatsoak.twin.advise import Advice
+    from heatsoak.twin.twin import FittedParameter, Twin
 
 
 @common.with_groups
@@ -64,6 +55,8 @@ def fit_command(
     ] = None,
     output_format: common.FormatOption = "text",
 ) -> int:
+    from heatsoak.twin.fitting import fit  # it takes a while to load
+
     chosen = None if base is None else load_drive(base)
     outputs = [path for path in (output, next_run) if path is not None]
     check_free(outputs, force=force, inputs=[*paths, *filter(None, (read.power,))])
@@ -77,12 +70,12 @@ def fit_command(
     return opened.exit_code()
 
 
-def _write_next(twin: Twin, path: Path, *, replace: bool) -> None:
+def _write_next(twin: "Twin", path: Path, *, replace: bool) -> None:
     if not twin.experiments:
         raise UsageError(f"--next {path}: no run would tell much more of this drive")
     from heatsoak.report.page.facts import protocol_toml  # predictions need no pages
 
-    text = protocol_toml(protocol_of(twin.experiments[0], twin.full_load))
+    text = protocol_toml(named.protocol_of(twin.experiments[0], twin.full_load))
     writing.write_output(path, text, replace=replace)
 
 
@@ -94,7 +87,7 @@ _NETWORKS = {
 
 
 def print_twin(
-    twin: Twin, console: Console, path: Path | None = None, next_run: Path | None = None
+    twin: "Twin", console: Console, path: Path | None = None, next_run: Path | None = None
 ) -> None:
     """Print a twin; `path` is where it was written, `next_run` where the proposed run was."""
     console.print(twin.answer)
@@ -115,7 +108,7 @@ def print_twin(
         console.print(f"written to {path}")
 
 
-def _parameters(twin: Twin) -> Table:
+def _parameters(twin: "Twin") -> Table:
     numbers = ("value", words.level_text(FITTED_LEVEL), "expected", "learned")
     table = table_of("Parameter", *numbers, numbers=numbers)
     for parameter in twin.parameters:
@@ -129,7 +122,7 @@ def _parameters(twin: Twin) -> Table:
     return table
 
 
-def _expected(parameter: FittedParameter) -> str:
+def _expected(parameter: "FittedParameter") -> str:
     """What was expected, two thirds of the time."""
     prior = parameter.prior
     return words.span_text((prior.value(-1), prior.value(1)), digits=3)
@@ -209,14 +202,14 @@ class CaseOptions:
         self, model: Callable[..., _Answer], heatsink: str | float | None = None, **more: Any
     ) -> _Answer:
         """Return what `predict` or `advise` says of it."""
-        load, before = workload_of(self.workload)
-        subject, wanted_s = subject_of(self.subject), self.duration_s
+        load, before = named.workload_of(self.workload)
+        subject, wanted_s = named.subject_of(self.subject), self.duration_s
         if wanted_s is not None and wanted_s > _LONGEST_S and isinstance(load, WorkloadStep):
             raise UsageError(f"--for {words.duration_text(wanted_s)}: must be between 1s and 6h")
         return model(
             subject,
             load,
-            wanted_s or length_s(load),
+            wanted_s or named.length_s(load),
             before=before,
             enclosure=self.enclosure,
             cooling=Cooling(self.ambient_c, self.airflow_m_s, heatsink, self.warmer_k),
@@ -231,7 +224,7 @@ def predict_command(
         str | None,
         typer.Option(
             metavar="PLACE|K_PER_W",
-            parser=heatsink_of,
+            parser=named.heatsink_of,
             help="Add a heatsink: the one of a place that heatsoak places lists, or of so many "
             "K/W, such as 2.",
             autocompletion=completion.enclosures,
@@ -273,9 +266,11 @@ def advise_command(
     ] = None,
     output_format: common.FormatOption = "text",
 ) -> int:
-    named = dict(map(_price, prices or []))
+    from heatsoak.twin.advise import advise
+
+    priced = dict(map(_price, prices or []))
     with common.progress_bar(stays=False) as progress:
-        found = case.asked_of(advise, prices=named, progress=progress)
+        found = case.asked_of(advise, prices=priced, progress=progress)
     common.show(found, output_format, print_advice)
     return 0
 
@@ -338,7 +333,7 @@ def _add_rows(table: Table, rows: Sequence[tuple[str, str, str]], found: object)
             )
 
 
-def print_advice(found: Advice, console: Console) -> None:
+def print_advice(found: "Advice", console: Console) -> None:
     style = {"no": "bold green", "yes": "bold yellow", "not-enough": "bold red"}[found.matters]
     console.print(Text(found.answer, style=style), soft_wrap=True)
     console.print()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from heatsoak.comparison import Comparison
     from heatsoak.report.page.contract import Page
     from heatsoak.sweep import FinishedSweep
-    from heatsoak.twin import Twin
+    from heatsoak.twin.twin import Twin
 
 _KINDS = {
     ".html": "page",

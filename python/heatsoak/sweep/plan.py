@@ -6,20 +6,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import psutil
 from pydantic import BeforeValidator, Field
 
 import heatsoak
-from heatsoak import catalog, system, twin, units
+from heatsoak import catalog, system, units
 from heatsoak.catalog.specs import Strict
 from heatsoak.errors import UsageError
 from heatsoak.protocol import WorkloadStep
 from heatsoak.toml import toml_file, validated
-from heatsoak.twin import case
-from heatsoak.twin.named import heatsink_of
+from heatsoak.twin import case, named
+from heatsoak.twin.demand import Demand
+
+if TYPE_CHECKING:
+    from heatsoak.twin.twin import Twin
 
 #: As a word of an axis: as it is without that.
 NONE = "none"
@@ -43,9 +46,9 @@ class PointChange(Strict):
     holds_mb_s: float | None = None
 
     @property
-    def cooling(self) -> twin.Cooling:
+    def cooling(self) -> case.Cooling:
         """What is changed about the place."""
-        return twin.Cooling(self.ambient_c, self.airflow_m_s, self.heatsink, self.warmer_k or 0.0)
+        return case.Cooling(self.ambient_c, self.airflow_m_s, self.heatsink, self.warmer_k or 0.0)
 
 
 def _listed(given: Any) -> list[Any]:
@@ -96,7 +99,7 @@ def _word(value: Any) -> str:
 
 
 def _heatsink(value: Any) -> str | float | None:
-    return None if value == NONE else heatsink_of(_text(value))
+    return None if value == NONE else named.heatsink_of(_text(value))
 
 
 def _rate(value: Any) -> float | None:
@@ -187,8 +190,8 @@ class Group:
     drive: str
     workload: str
     place: str
-    subject: twin.Twin | catalog.Drive
-    load: WorkloadStep | twin.Demand
+    subject: "Twin | catalog.Drive"
+    load: WorkloadStep | Demand
     before: Sequence[case.Before]
     duration_s: float
     seed: int
@@ -275,10 +278,10 @@ def plan_of(grid: Grid, *, seed: int = 0, draws: int = DRAWS) -> SweepPlan:
             f"--draws {draws}: must be 1, the drive itself, or even: each likely drive is taken "
             "with its opposite"
         )
-    subjects = {name: twin.subject_of(name) for name in grid.drives}
-    loads = {name: twin.workload_of(name) for name in grid.workloads}
+    subjects = {name: named.subject_of(name) for name in grid.drives}
+    loads = {name: named.workload_of(name) for name in grid.workloads}
     for name, (load, _) in loads.items():
-        if isinstance(load, twin.Demand) and grid.holds != (None,):
+        if isinstance(load, Demand) and grid.holds != (None,):
             raise UsageError(
                 f"{name}: asks for rates of its own, so none can be held: leave out holds"
             )
@@ -295,7 +298,7 @@ def plan_of(grid: Grid, *, seed: int = 0, draws: int = DRAWS) -> SweepPlan:
         grid.drives, grid.enclosures, grid.workloads, grid.for_s
     ):
         subject, (load, before) = subjects[drive], loads[name]
-        usual = subject.places[0] if isinstance(subject, twin.Twin) else subject.enclosure
+        usual = subject.places[0] if not isinstance(subject, catalog.Drive) else subject.enclosure
         group = Group(
             drive=drive,
             workload=name,
@@ -303,7 +306,7 @@ def plan_of(grid: Grid, *, seed: int = 0, draws: int = DRAWS) -> SweepPlan:
             subject=subject,
             load=load,
             before=before,
-            duration_s=for_s or twin.length_s(load) or twin.USUAL_S,
+            duration_s=for_s or named.length_s(load) or named.USUAL_S,
             seed=seed,
             draws=draws,
         )
@@ -320,7 +323,7 @@ def _made_of(change: PointChange, sinks: Mapping[str, str]) -> list[Any]:
     return [change.model_dump(mode="json"), sinks[sink] if isinstance(sink, str) else None]
 
 
-def _asked(load: WorkloadStep | twin.Demand) -> Any:
+def _asked(load: WorkloadStep | Demand) -> Any:
     if isinstance(load, WorkloadStep):
         return load.model_dump(mode="json")
     return {

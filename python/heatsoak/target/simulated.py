@@ -1,8 +1,9 @@
 """A simulated drive as a target, on which hours pass in seconds."""
 
 import json
+import math
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -38,7 +39,15 @@ REPLAY_CHUNK_IOS = 100_000
 _SAME_S = 1e-6
 #: So much of a step is simulated to see how long it takes: hundreds of thousands of I/Os at most.
 _TRIED_S = 0.5
-
+#: The engine's page, and a power of two of it; a stripe is a unit of every die.
+_PAGE_BYTES = 4096
+#: A smaller drive has no more pages than this, unless its blocks would hold fewer stripes than
+#: this, or dies would wait for the last of them for longer than this share of the time. Its buffer
+#: holds some stripes, without which dies would run out of work.
+_MOST_PAGES, _LEAST_STRIPES, _UNEVEN, _BUFFERED_STRIPES = 1 << 22, 8, 0.01, 3
+#: Smaller transfers than this, such as random ones, depend on more than rates. A second of a load
+#: on a smaller drive has so many of them, and a load so many times what is in flight.
+_LARGE_BYTES, _LEAST_IOS, _LEAST_QUEUES = 1 << 16, 16, 64
 
 #: What the simulator reports: by name, one value a sample, NaN where nothing was measured.
 Columns = dict[str, NDArray[np.float64]]
@@ -312,18 +321,21 @@ def driven(
     *,
     lasts_s: float | None = None,
     used_bytes: int | None = None,
+    part: int = 1,
 ) -> Generator[Columns]:
     """Begin a step on a simulated drive; return what yields its samples, `chunk_s` at a time.
 
-    A load goes on for `lasts_s`, or to its own end, on the first `used_bytes` or on all. Raises
-    ValueError for what cannot be simulated.
+    A load goes on for `lasts_s`, or to its own end, on the first `used_bytes` or on all. Of a drive
+    that is a `part`-th of one, times are the larger one's, except in samples. Raises ValueError for
+    what cannot be simulated.
     """
+    chunk_s, sample_s = chunk_s / part, sample_s / part
     if isinstance(step, protocol.Pause):
-        return rested(core, max(step.duration_s, 1.0), chunk_s, sample_s)
+        return rested(core, max(step.duration_s, 1.0) / part, chunk_s, sample_s)
     if isinstance(step, protocol.Purge):
         core.purge()
     else:
-        core.begin(workloads_json(step, used_bytes or core.user_bytes, lasts_s))
+        core.begin(workloads_json(step, used_bytes or core.user_bytes, lasts_s, part))
     return until_done(core, chunk_s, sample_s)
 
 
@@ -366,29 +378,133 @@ _AS_IT_IS = {"rw", "rwmixread", "bs", "iodepth", "numjobs", "runtime_s", "rate",
 
 
 def workloads_json(
-    step: protocol.WorkloadStep, user_bytes: int, lasts_s: float | None = None
+    step: protocol.WorkloadStep, user_bytes: int, lasts_s: float | None = None, part: int = 1
 ) -> str:
     """Return a step's workloads in the simulator's form, with shares resolved to bytes.
 
-    They go on for `lasts_s`, or to their own end.
+    They go on for `lasts_s`, or to their own end; a `part`-th of that on a `part`-th of a drive.
     """
-    of_time = {} if lasts_s is None else {"io_bytes": None, "runtime_s": lasts_s}
+    of_time = {} if lasts_s is None else {"io_bytes": None, "runtime_s": lasts_s / part}
     made = []
     for workload in step.workloads:
-        offset = workload.offset.of(user_bytes)
-        span = workload.span.of(user_bytes)
+        whole_bytes = user_bytes * part
+        offset = _part_of(workload.offset.of(whole_bytes), part)
+        span = _part_of(workload.span.of(whole_bytes), part)
         if workload.span.percent is not None:
             span = min(span, user_bytes - offset)
+        io_bytes = workload.transfer_bytes(whole_bytes, span * part)
         made.append(
             {
                 **workload.model_dump(include=_AS_IT_IS),
                 "span_bytes": span,
                 "offset_bytes": offset,
-                "io_bytes": workload.transfer_bytes(user_bytes, span),
+                "io_bytes": None if io_bytes is None else io_bytes // part,
+                "runtime_s": None if workload.runtime_s is None else workload.runtime_s / part,
                 **of_time,
             }
         )
     return json.dumps(made)
+
+
+def _part_of(size_bytes: int, part: int) -> int:
+    """A part of a size in whole pages; all of it as it is."""
+    return size_bytes if part == 1 else size_bytes // part // _PAGE_BYTES * _PAGE_BYTES
+
+
+def part_for(
+    drive: dict[str, Any], steps: Sequence[protocol.SingleStep], lasts_s: float | None = None
+) -> int:
+    """Return which part of a drive does in that part of the time what it does under some steps.
+
+    A power of two, and 1 where anything is random, small, or reads: what that comes to depends on
+    the number of pages, or on what one I/O takes. Of a `drive` as the core takes it; each load goes
+    on for its own time, or for `lasts_s` if that is less.
+    """
+    nand, part, user_bytes = drive["nand"], 1, drive["capacity"]["user_bytes"]
+    most = user_bytes // (_MOST_PAGES * _PAGE_BYTES)
+    for load in (
+        one for step in steps if isinstance(step, protocol.WorkloadStep) for one in step.workloads
+    ):
+        if load.rw != "write" or load.bs < _LARGE_BYTES or load.bs % _PAGE_BYTES:
+            return 1
+        mb_s = min(load.most_bytes_s * load.numjobs / 1e6, drive["controller"]["write_mb_s"])
+        least_s = min(load.runtime_s or math.inf, lasts_s or math.inf)
+        data = (load.span.of(user_bytes), load.transfer_bytes(user_bytes), 1e6 * mb_s * least_s)
+        least_bytes = min(one for one in data if one is not None)
+        queue_bytes = load.bs * load.iodepth * load.numjobs
+        most = min(
+            most, 1e6 * mb_s / load.bs / _LEAST_IOS, least_bytes / queue_bytes / _LEAST_QUEUES
+        )
+    stripe_bytes = nand["dies"] * _unit_pages(drive)[1] * _PAGE_BYTES
+    while 2 * part <= most:
+        stripes = nand["block_bytes"] / (2 * part) / stripe_bytes
+        if stripes < _LEAST_STRIPES or math.ceil(stripes) > (1 + _UNEVEN) * stripes:
+            break
+        part *= 2
+    return part
+
+
+def _unit_pages(drive: dict[str, Any]) -> tuple[int, int]:
+    """Pages that a die programs at once, and those of them that make whole stripes of any block."""
+    pages = drive["nand"]["unit_bytes"] // _PAGE_BYTES
+    return pages, 1 << (pages.bit_length() - 1)
+
+
+def smaller(drive: dict[str, Any], part: int) -> dict[str, Any]:
+    """Return a drive of a `part`-th of the size, which does the same in a `part`-th of the time.
+
+    It has as many blocks, dies and channels, and the same rates; its blocks are smaller, and so is
+    what takes time by itself: erasing, a purge, and waiting. Dies program a power of two of pages,
+    so that small blocks are whole stripes of them, as large ones nearly are, and what is counted
+    in such units, the buffer and the map's pieces, shrinks with them. As the core takes drives.
+    """
+    if part == 1:
+        return drive
+    nand, controller, cache = drive["nand"], drive["controller"], drive.get("cache")
+    capacity, (pages, fewer) = drive["capacity"], _unit_pages(drive)
+    ratio = fewer / pages
+    sizes = ("user_bytes", "raw_bytes", "reserve_bytes")
+    buffer_bytes = int(controller["buffer_bytes"] * ratio)
+    stripes_bytes = _BUFFERED_STRIPES * nand["dies"] * fewer * _PAGE_BYTES
+    buffer_bytes = min(buffer_bytes, max(buffer_bytes // part, stripes_bytes))
+    made = {
+        **drive,
+        "capacity": {
+            **{key: _part_of(capacity.get(key, 0), part) for key in sizes},
+            "purge_s": capacity["purge_s"] / part,
+        },
+        "nand": {
+            **_times(nand, ratio, "read_us", "program_us"),
+            "unit_bytes": fewer * _PAGE_BYTES,
+            "block_bytes": nand["block_bytes"] // part,
+            "erase_us": nand["erase_us"] / part,
+        },
+        "controller": {**controller, "buffer_bytes": _part_of(buffer_bytes * 2, 2)},
+        "power_states": [
+            _times(one, 1 / part, "after_s", "entry_us", "exit_us")
+            for one in drive.get("power_states", ())
+        ],
+    }
+    if cached := controller.get("map_cache"):
+        piece_bytes = _part_of(int(cached["piece_bytes"] * ratio * 2), 2)
+        covered_bytes = max(int(cached["bytes_covered"] * ratio / part), piece_bytes)
+        made["controller"]["map_cache"] = {
+            "piece_bytes": piece_bytes,
+            "bytes_covered": covered_bytes,
+        }
+    if cache:
+        bits = cache["bits"]
+        ratio = max(fewer // bits, 1) / max(pages // bits, 1)
+        made["cache"] = {
+            **_times(cache, ratio, "read_us", "program_us"),
+            "bytes": _part_of(cache["bytes"], part),
+            "fold_after_s": cache["fold_after_s"] / part,
+        }
+    return made
+
+
+def _times(table: dict[str, Any], factor: float, *keys: str) -> dict[str, Any]:
+    return {**table, **{key: table[key] * factor for key in keys}}
 
 
 class SimulatedPair(base.Drives):

@@ -12,10 +12,10 @@ from heatsoak import catalog, words
 from heatsoak.errors import UsageError
 from heatsoak.output import Progress
 from heatsoak.protocol import WorkloadStep
+from heatsoak.twin import predict
 from heatsoak.twin.asked import BUFFERED_S
 from heatsoak.twin.case import Before, Cooling, DriveOutcome, WorkloadCase, slowed_in
 from heatsoak.twin.demand import Demand
-from heatsoak.twin.predict import Likely, range_of, warned
 from heatsoak.twin.twin import Twin
 
 #: Cooling is enough where fewer of the likely drives throttle.
@@ -90,7 +90,7 @@ class Advice(BaseModel):
     throttles: float
     mean_mb_s: float
     heatsink_k_per_w: float | None
-    needs_k_per_w: Likely | None = None
+    needs_k_per_w: predict.Likely | None = None
     kept: float = 1.0
     airflow_m_s: float | None
     curve: list[Need]
@@ -163,7 +163,7 @@ def advise(
         said = _answer(advice, f"what {workload.name} does") + workload.doubt
     else:
         said = _answer(advice, None)
-    return advice.model_copy(update={"answer": warned(subject, said)})
+    return advice.model_copy(update={"answer": predict.warned(subject, said)})
 
 
 def _sinks(prices: Mapping[str, float]) -> dict[str, str]:
@@ -189,7 +189,7 @@ def _needs(case: WorkloadCase, here: Cooling, *, is_slowed: bool) -> dict[str, A
         "airflow_m_s": _least_airflow(case, here, here.airflow_m_s or 0.0),
         # so many may still throttle
         "heatsink_k_per_w": needed[int(ENOUGH * len(needed))] or None,
-        "needs_k_per_w": range_of([one for one in needed if 0 < one < _K_PER_W[1]]),
+        "needs_k_per_w": predict.range_of([one for one in needed if 0 < one < _K_PER_W[1]]),
         "kept": round(float(np.mean([one > 0 for one in needed])), 3),
     }
 

@@ -17,6 +17,8 @@ Work = dict[str, Array]
 BUFFERED_S = 1.0
 #: As the engine counts what is read and written.
 _PAGE_BYTES = 4096
+#: How many likely drives are looked at.
+DRAWS = 40
 #: Rates past the cache vary by less than this.
 _DIRECT_X = 1.2
 

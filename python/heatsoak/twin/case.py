@@ -8,7 +8,7 @@ governor are then run over that for each of the likely drives.
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from pydantic import BaseModel
@@ -20,10 +20,12 @@ from heatsoak.analysis.falls import find_drops
 from heatsoak.analysis.series import RateSeries
 from heatsoak.errors import UsageError
 from heatsoak.target import simulated
-from heatsoak.twin.asked import DemandSeries, RateBounds, behind, held_back, work_of
+from heatsoak.twin.asked import DRAWS, DemandSeries, RateBounds, behind, held_back, work_of
 from heatsoak.twin.demand import Demand
 from heatsoak.twin.model import shifted
-from heatsoak.twin.twin import DRAWS, Twin
+
+if TYPE_CHECKING:
+    from heatsoak.twin.twin import Twin
 
 #: What drives of one model and their rooms differ by: two rooms by 2 K, two mountings and their
 #: dust by a tenth.
@@ -50,6 +52,8 @@ _FILL = {"rw": "write", "bs": 1 << 24, "iodepth": 2, "rate": 100e6}
 _RESTED_S = 3 * 3600.0
 #: Of a load, less than this is nothing.
 _DONE_MB = 1.0
+#: Of fewer writes of a smaller drive there is no rate.
+_LEAST_IOS = 64
 #: What nobody looks at is simulated so much at a time.
 _CHUNK_S = 3600.0
 
@@ -103,11 +107,11 @@ class LikelyDrive:
     product: float = 0.0
 
     @classmethod
-    def middle(cls, subject: Twin | catalog.Drive, place: str) -> Self:
+    def middle(cls, subject: "Twin | catalog.Drive", place: str) -> Self:
         """Return the drive itself in the place itself, at what is likeliest of both."""
-        is_own = isinstance(subject, Twin) and place in subject.places
+        is_own = not isinstance(subject, catalog.Drive) and place in subject.places
         at = subject.enclosure(place) if is_own else catalog.load_enclosure(place)  # type: ignore[operator]
-        drive = subject.drive() if isinstance(subject, Twin) else subject
+        drive = subject.drive() if not isinstance(subject, catalog.Drive) else subject
         return cls(json.loads(drive.core_json()), _plain(at))
 
 
@@ -225,7 +229,7 @@ class WorkloadCase:
         cliff: where a load slows down without any heat.
     """
 
-    subject: Twin | catalog.Drive
+    subject: "Twin | catalog.Drive"
     place: str
     likely: Sequence[LikelyDrive]
     workload: protocol.WorkloadStep | Demand
@@ -238,7 +242,7 @@ class WorkloadCase:
     @classmethod
     def of(
         cls,
-        subject: Twin | catalog.Drive,
+        subject: "Twin | catalog.Drive",
         workload: protocol.WorkloadStep | Demand,
         duration_s: float | None,
         *,
@@ -255,10 +259,10 @@ class WorkloadCase:
         is even, or 1 for the drive itself. Raises UsageError for what is unknown, or cannot be
         simulated.
         """
-        if isinstance(subject, Twin) and subject.denial:
+        if not isinstance(subject, catalog.Drive) and subject.denial:
             raise UsageError(subject.denial)
-        drive = subject.own_base if isinstance(subject, Twin) else subject
-        usual = subject.places[0] if isinstance(subject, Twin) else subject.enclosure
+        drive = subject.own_base if not isinstance(subject, catalog.Drive) else subject
+        usual = subject.places[0] if not isinstance(subject, catalog.Drive) else subject.enclosure
         place = enclosure or usual
         likely = list(_likely(subject, place, seed, draws))
         prepared: list[DemandSeries | float] = []
@@ -268,7 +272,7 @@ class WorkloadCase:
             asked = _of_demand(subject, drive, likely[0].place, workload)
             seconds = workload.seconds
         else:
-            unheated = _Unheated(drive, likely[0].place, (*before, workload))
+            unheated = _Unheated(drive, likely[0].place, (*before, workload), duration_s)
             prepared += [unheated.before(one) for one in before]
             asked = unheated.run(workload, duration_s)
             seconds = max(round(float(asked.dt_s.sum()) if duration_s is None else duration_s), 1)
@@ -340,7 +344,7 @@ def _speeds(drive: catalog.Drive, place: dict[str, Any]) -> RateBounds:
 
 
 def _of_demand(
-    subject: Twin | catalog.Drive, drive: catalog.Drive, place: dict[str, Any], demand: Demand
+    subject: "Twin | catalog.Drive", drive: catalog.Drive, place: dict[str, Any], demand: Demand
 ) -> DemandSeries:
     speeds = _speeds(drive, place)
     work = work_of(drive, demand.read_mb_s, demand.write_mb_s, demand.read_iops, demand.write_iops)
@@ -355,13 +359,13 @@ def _of_demand(
     )
 
 
-def is_own(subject: Twin | catalog.Drive, demand: Demand) -> bool:
+def is_own(subject: "Twin | catalog.Drive", demand: Demand) -> bool:
     """Return whether the drive, or one of its model, is what was recorded."""
     return demand.is_recorded and demand.model in (None, subject.model)
 
 
 def _likely(
-    subject: Twin | catalog.Drive, place: str, seed: int, draws: int
+    subject: "Twin | catalog.Drive", place: str, seed: int, draws: int
 ) -> Iterator[LikelyDrive]:
     middle = LikelyDrive.middle(subject, place)
     if draws == 1:
@@ -372,7 +376,7 @@ def _likely(
     half_products = random.standard_normal(draws // 2)
     # each with its opposite, so that their middle is the drive itself
     products = np.concatenate([half_products, -half_products]).tolist()
-    if isinstance(subject, Twin):
+    if not isinstance(subject, catalog.Drive):
         own = place if place in subject.places else None
         found = subject.specifications(own, draws, seed)
         for (drive, at), product in zip(found, products, strict=True):
@@ -382,8 +386,8 @@ def _likely(
         at_home = catalog.load_enclosure(place)
         differing = (np.concatenate([half, -half]) * spreads).tolist()
         for differs, product in zip(differing, products, strict=True):
-            varied = _varied(replace(middle, place=_plain(at_home, product)), *differs)
-            yield replace(varied, product=product)
+            other = varied(replace(middle, place=_plain(at_home, product)), *differs)
+            yield replace(other, product=product)
 
 
 def spreads_of(drive: catalog.Drive) -> tuple[float, float]:
@@ -404,10 +408,10 @@ def _plain(enclosure: catalog.Enclosure, product: float = 0.0) -> dict[str, Any]
     return spec
 
 
-def _varied(
+def varied(
     middle: LikelyDrive, air_k: float, resistance: float, power: float, limit_k: float
 ) -> LikelyDrive:
-    """Another drive of the model in another such place: K more, and logarithms of factors."""
+    """Return another drive of the model in such a place: K more, and logarithms of factors."""
     drive, place = middle.drive, middle.place
     energy = {
         key: value * np.exp(power) if key.endswith(("_uj", "_w")) else value
@@ -511,25 +515,34 @@ def core_of(
     return core
 
 
-def prepared(core: Core, step: Before) -> float:
-    """Let a drive go through what comes before a load; return how long that took, in s."""
+def prepared(core: Core, step: Before, part: int = 1) -> float:
+    """Let a drive go through what comes before a load; return how long that took, in s.
+
+    Of a `part`-th of a drive, how long it takes the drive.
+    """
     began_s = core.t_s
-    for _ in simulated.driven(core, step, _CHUNK_S, _CHUNK_S):
+    for _ in simulated.driven(core, step, _CHUNK_S, _CHUNK_S, part=part):
         pass
-    return max(core.t_s - began_s, 1.0)
+    return max((core.t_s - began_s) * part, 1.0)
 
 
 class _Unheated:
     """The exact engine in a place where nothing gets warm, with everything permitted."""
 
     def __init__(
-        self, drive: catalog.Drive, place: dict[str, Any], steps: Sequence[Before]
+        self,
+        drive: catalog.Drive,
+        place: dict[str, Any],
+        steps: Sequence[Before],
+        lasts_s: float | None = None,
     ) -> None:
         still = {"air_c": 20.0, "links": {"air": {"between": ["board", "air"], "k_per_w": 1.0}}}
         host = {key: value for key, value in place.items() if key.startswith(("host", "link_"))}
         self._speeds = _speeds(drive, place)
+        spec = json.loads(drive.core_json())
+        self._part = simulated.part_for(spec, steps, lasts_s)
         try:
-            self._core = core_of(json.loads(drive.core_json()), {**still, **host}, steps)
+            self._core = core_of(simulated.smaller(spec, self._part), {**still, **host}, steps)
         except ValueError as error:
             raise UsageError(f"{drive.id}: {error}") from error
         self._core.hold(1.0)
@@ -538,7 +551,7 @@ class _Unheated:
         """Take a step; return what it asks for, or for how long it asks for nothing."""
         if isinstance(step, protocol.WorkloadStep):
             return self.run(step)
-        return prepared(self._core, step)
+        return prepared(self._core, step, self._part)
 
     def run(self, step: protocol.WorkloadStep, duration_s: float | None = None) -> DemandSeries:
         """Run a step for so long, or to its end; return its parts."""
@@ -548,7 +561,9 @@ class _Unheated:
         parts: list[dict[str, Any]] = []
         done, began_s = json.loads(self._core.totals()), self._core.t_s
         try:
-            chunks = simulated.driven(self._core, step, chunk_s, chunk_s, lasts_s=duration_s)
+            chunks = simulated.driven(
+                self._core, step, chunk_s, chunk_s, lasts_s=duration_s, part=self._part
+            )
         except ValueError as error:
             raise UsageError(f"{step.name}: {error}") from error
         for samples in chunks:
@@ -557,13 +572,14 @@ class _Unheated:
                 float(np.nansum(samples[name][-1:])) for name in ("read_bw_mb_s", "write_bw_mb_s")
             )
             dt_s = now_s - began_s
-            if mb_s > 0 and dt_s > 0:
+            # a smaller drive's samples are short: some of them have nothing in them
+            if (mb_s > 0 or self._part > 1) and dt_s > 0:
                 work = {key: (after[key] - done[key]) / dt_s for key in after}
-                parts.append({"dt_s": dt_s, "mb_s": mb_s, **work})
+                parts.append({"dt_s": dt_s * self._part, "mb_s": mb_s, **work})
             done, began_s = after, now_s
-        if not parts:
+        if not any(one["mb_s"] for one in parts):
             raise UsageError(f"{step.name}: moves nothing, so there is nothing to predict")
-        merged = list(_merged(parts))
+        merged = _merged(parts, _LEAST_IOS * self._part if self._part > 1 else 0)
         return self._asked(step, {key: np.array([one[key] for one in merged]) for key in merged[0]})
 
     def _asked(self, step: protocol.WorkloadStep, work: dict[str, Any]) -> DemandSeries:
@@ -581,16 +597,27 @@ def _wanted_mb_s(step: protocol.WorkloadStep) -> float:
     )
 
 
-def _merged(parts: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Neighbours with the same rate as one."""
-    last = parts[0]
+def _merged(parts: Sequence[dict[str, Any]], least_ios: float) -> list[dict[str, Any]]:
+    """Neighbours with the same rate as one, and with so many writes that they have a rate."""
+
+    def is_short(one: dict[str, Any]) -> bool:
+        return bool(one["dt_s"] * one["write_commands"] < least_ios)
+
+    made = [parts[0]]
     for part in parts[1:]:
-        if abs(part["mb_s"] / last["mb_s"] - 1) > _ALIKE:
-            yield last
-            last = part
-            continue
-        dt_s = last["dt_s"] + part["dt_s"]
-        share = part["dt_s"] / dt_s
-        last = {key: value + share * (part[key] - value) for key, value in last.items()}
-        last["dt_s"] = dt_s
-    yield last
+        last = made[-1]
+        if is_short(last) or abs(part["mb_s"] / last["mb_s"] - 1) <= _ALIKE:
+            made[-1] = _joined(last, part)
+        else:
+            made.append(part)
+    if len(made) > 1 and is_short(made[-1]):
+        made[-2:] = [_joined(*made[-2:])]
+    return made
+
+
+def _joined(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    dt_s = one["dt_s"] + other["dt_s"]
+    share = other["dt_s"] / dt_s
+    return {key: value + share * (other[key] - value) for key, value in one.items()} | {
+        "dt_s": dt_s
+    }

@@ -8,9 +8,7 @@ from typing import Self
 import numpy as np
 
 from heatsoak._core import Trace
-from heatsoak.analysis.judge import judge
 from heatsoak.errors import HeatsoakError, UsageError
-from heatsoak.importer import open_all
 from heatsoak.recording import Recording
 from heatsoak.twin import readings
 from heatsoak.words import amount_text, duration_text
@@ -19,6 +17,7 @@ from heatsoak.words import amount_text, duration_text
 _LEAST_S = 10
 #: I/Os of a trace to take at once: some tens of MB.
 _TAKEN_IOS = 1_000_000
+_ONLY_ITS_FIRST = f"only its first {duration_text(readings.MAX_S)} are looked at"
 #: What `take` calls reads and writes.
 _READ, _WRITE = 0, 1
 
@@ -101,6 +100,8 @@ def demand_of(path: Path) -> Demand:
     trace, why = (None, "") if path.is_dir() else _opened(path)
     if trace is not None:
         return _of_trace(trace, path)
+    from heatsoak.importer import open_all  # loads that nobody recorded need no formats
+
     try:
         recordings = open_all([path])
     except HeatsoakError as error:
@@ -158,7 +159,7 @@ def _of_trace(trace: Trace, path: Path) -> Demand:
         write_mb_s=write_mb_s,
         read_iops=read_iops,
         write_iops=write_iops,
-        remarks=(_only_the_first(),) if is_cut else (),
+        remarks=(_ONLY_ITS_FIRST,) if is_cut else (),
     )
     if end_s == 0.0 and found.gb > 0:
         raise UsageError(
@@ -209,6 +210,8 @@ def demand_of_recording(recording: Recording) -> Demand:
 
 def _held_s(recording: Recording) -> float:
     """For how long heat held the recorded drive back, by the judge."""
+    from heatsoak.analysis.judge import judge  # as above
+
     return sum(
         episode.end_s - episode.onset_s
         for step in judge(recording).steps
@@ -221,8 +224,4 @@ def _remarks(columns: list[str], *, is_cut: bool) -> Iterator[str]:
     if not {"read_bw_mb_s", "write_bw_mb_s"} & set(columns) and "bw_mb_s" in columns:
         yield "what it moved are reads: it does not tell them from writes"
     if is_cut:
-        yield _only_the_first()
-
-
-def _only_the_first() -> str:
-    return f"only its first {duration_text(readings.MAX_S)} are looked at"
+        yield _ONLY_ITS_FIRST

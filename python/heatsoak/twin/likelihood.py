@@ -45,7 +45,7 @@ _MOST_S = 1800.0
 
 
 class Noise(Strict):
-    """What the readings have beside the model.
+    """What the readings have beside the model; before any fit, that a deviation is usual.
 
     Attributes:
         own_k: of each averaged reading on its own, rounding included.
@@ -53,8 +53,8 @@ class Noise(Strict):
     """
 
     own_k: float = Field(ge=0)
-    lasting_k: float = Field(ge=0)
-    lasting_s: float = Field(gt=0)
+    lasting_k: float = Field(0.5, ge=0)
+    lasting_s: float = Field(60.0, gt=0)
 
     def whitened(self, t_s: Array, off_k: Array) -> tuple[Array, float]:
         """Return what is new in each reading, in standard deviations, (readings, columns).
@@ -62,11 +62,6 @@ class Noise(Strict):
         Beside it the logarithm of the determinant of the readings' covariance.
         """
         return whiten(t_s, (self.own_k, self.lasting_k, self.lasting_s), off_k)
-
-
-def first_noise(step_c: float) -> Noise:
-    """Return what is assumed before any fit."""
-    return Noise(own_k=max(0.1, step_c / np.sqrt(12)), lasting_k=0.5, lasting_s=60.0)
 
 
 class Likelihood:

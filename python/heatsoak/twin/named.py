@@ -1,14 +1,17 @@
 """Twins, drives and loads by the words that people use for them."""
 
 from pathlib import Path, PureWindowsPath
+from typing import TYPE_CHECKING
 
 from heatsoak import catalog, protocol
 from heatsoak.errors import UsageError, suggestion
 from heatsoak.toml import toml_file
-from heatsoak.twin import twin
 from heatsoak.twin.case import Before
 from heatsoak.twin.demand import Demand, demand_of
 from heatsoak.units import MB
+
+if TYPE_CHECKING:
+    from heatsoak.twin.twin import Experiment, FullRates, Twin
 
 #: Loads by a word of fio's, as reviewers run them.
 WORDS = {"read": "128k", "write": "128k", "randread": "4k", "randwrite": "4k"}
@@ -18,11 +21,13 @@ _PROTOCOLS = (".toml", ".fio", ".job", ".ini")
 USUAL_S = 600.0
 
 
-def subject_of(text: str) -> twin.Twin | catalog.Drive:
+def subject_of(text: str) -> "Twin | catalog.Drive":
     """A twin's file, or a drive: the catalog's or the user's own, also as ``run --on`` has it."""
     path = Path(text)
     if path.suffix == ".toml" and path.is_file() and "uncertainty" in toml_file(path):
-        return twin.Twin.load(path)
+        from heatsoak.twin.twin import Twin  # drives of the catalog need no fits
+
+        return Twin.load(path)
     if path.is_dir():
         raise UsageError(f"{text}: is no twin: heatsoak fit {text} -o twin.toml makes one of it")
     if path.is_file():
@@ -59,7 +64,7 @@ def length_s(workload: protocol.WorkloadStep | Demand) -> float | None:
     return workload.runtime_s
 
 
-def protocol_of(experiment: twin.Experiment, full: twin.FullRates) -> protocol.Protocol:
+def protocol_of(experiment: "Experiment", full: "FullRates") -> protocol.Protocol:
     """Return a proposed run as a protocol; `full` is the drive's full load."""
     rw, mb_s = max(("read", full.read_mb_s), ("write", full.write_mb_s), key=lambda of: of[1])
     steps: list[dict[str, object]] = []

@@ -109,7 +109,7 @@ class OwnLoads:
         readings = one.reading_c[(one.reading_t_s > step.start_s) & (one.reading_t_s <= step.end_s)]
         part = slice(round(step.start_s), round(step.end_s))
         fell = [x for x in one.falls if step.start_s < x.t_s < step.end_s]
-        first = next((x for x in fell if x.by_heat), None)
+        first = next((x for x in one.onsets if step.start_s < x.t_s < step.end_s), None)
         is_known = step in one.even if not fell else first is None or first.end_s is not None
         if part.start == part.stop or not len(readings) or not is_known:
             return None  # or the drive counted what did not show in its rate

@@ -1,7 +1,7 @@
 """What a drive would do under a workload, for drives as likely as what is known of them."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
@@ -24,7 +24,9 @@ from heatsoak.twin.case import (
     spreads_of,
 )
 from heatsoak.twin.demand import Demand
-from heatsoak.twin.twin import Twin
+
+if TYPE_CHECKING:
+    from heatsoak.twin.twin import Twin
 
 #: What is less likely is not said to happen, and what is likelier is said without a probability.
 _UNLIKELY, _SURE = 0.05, 0.95
@@ -123,7 +125,7 @@ class Prediction(BaseModel):
 
 
 def predict(
-    subject: Twin | Drive,
+    subject: "Twin | Drive",
     workload: WorkloadStep | Demand,
     duration_s: float | None,
     *,
@@ -178,7 +180,7 @@ def told(case: WorkloadCase, cooling: Cooling, holds_mb_s: float | None = None) 
     prediction = Prediction(
         answer="",
         drive=f"{subject.model or subject.base} (twin)"
-        if isinstance(subject, Twin)
+        if not isinstance(subject, Drive)
         else subject.model,
         place=case.place,
         workload=workload.describe(),
@@ -220,9 +222,9 @@ def told(case: WorkloadCase, cooling: Cooling, holds_mb_s: float | None = None) 
     return prediction.model_copy(update={"answer": warned(subject, said)})
 
 
-def warned(subject: Twin | Drive, answer: str) -> str:
+def warned(subject: "Twin | Drive", answer: str) -> str:
     """Return an answer with its doubt: what a twin does not reproduce, or that nobody measured."""
-    if isinstance(subject, Twin):
+    if not isinstance(subject, Drive):
         return f"{subject.not_reproduced} {answer}".strip()
     if subject.basis is None:
         return answer
@@ -245,9 +247,9 @@ def range_of(values: Sequence[float]) -> ranges.Range | None:
 
 
 def _assumed(
-    subject: Twin | Drive, cooling: Cooling, workload: WorkloadStep | Demand
+    subject: "Twin | Drive", cooling: Cooling, workload: WorkloadStep | Demand
 ) -> Iterator[str]:
-    if not isinstance(subject, Twin):
+    if isinstance(subject, Drive):
         if subject.basis:
             yield "nobody measured it: what its data sheet does not tell are figures of its class"
         power, limit_k = spreads_of(subject)

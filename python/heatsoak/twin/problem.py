@@ -10,7 +10,7 @@ from scipy.optimize import least_squares
 
 from heatsoak.catalog import Drive
 from heatsoak.twin import model
-from heatsoak.twin.likelihood import Likelihood, Noise, estimate_noise, first_noise
+from heatsoak.twin.likelihood import Likelihood, Noise, estimate_noise
 from heatsoak.twin.readings import Array, MeasuredRecording
 
 #: Steps of derivatives, in spreads: small beside what matters, large beside rounding.
@@ -78,7 +78,8 @@ class Problem:
             **model.fixed_parameters(nodes),
             **{model.room_name(place): room_c for place, room_c in self.rooms_c.items()},
         }
-        self.likelihoods = [Likelihood(one, first_noise(one.step_c)) for one in self.measured]
+        first = (Noise(own_k=max(0.1, one.step_c / 12**0.5)) for one in self.measured)
+        self.likelihoods = list(map(Likelihood, self.measured, first))
 
     def set_noise(self, noise: Noise) -> None:
         """Take readings to have this noise."""

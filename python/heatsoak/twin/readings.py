@@ -146,8 +146,15 @@ class MeasuredRecording:
 
     @property
     def onsets(self) -> list[LoadFall]:
-        """The falls that the governor made."""
-        return [one for one in self.falls if one.by_heat]
+        """The falls that the governor made; one that comes while it holds on is part of that."""
+        found: list[LoadFall] = []
+        for one in (fall for fall in self.falls if fall.by_heat):
+            last = found[-1] if found else None
+            if last and last.end_s and one.end_s and one.t_s <= last.end_s + GRID_S:
+                found[-1] = replace(last, end_s=max(last.end_s, one.end_s))
+            else:
+                found.append(one)
+        return found
 
     def explained(self, shares: Iterable[float]) -> "MeasuredRecording":
         """Return it with other shares of heat of its falls."""
@@ -373,12 +380,9 @@ def _on_grid(samples: pl.DataFrame, column: str, edges: Array) -> Array:
 
 def _room(samples: pl.DataFrame, edges: Array) -> Array | None:
     """The room's temperature over time, where it was recorded."""
-    for column in samples.columns:
-        if column.startswith(columns.TEMPERATURES) and columns.is_of_surroundings(column):
-            found = _between(samples, column, edges)
-            if found is not None:
-                return found
-    return None
+    named = (one for one in samples.columns if one.startswith(columns.TEMPERATURES))
+    found = (_between(samples, one, edges) for one in named if columns.is_of_surroundings(one))
+    return next((track for track in found if track is not None), None)
 
 
 def _neighbours(samples: pl.DataFrame, edges: Array) -> dict[str, Array]:

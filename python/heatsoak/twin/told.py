@@ -99,8 +99,7 @@ def told(
     said += [
         f"{one.path}: {said_of}"
         for one in measured
-        for fall in one.falls
-        if (said_of := _cause_of(fall)) is not None
+        for said_of in filter(None, map(_cause_of, one.falls))
     ]
     said += [
         f"{one.path} began {words.kelvin_text(one.start_k)} warmer than at rest."

@@ -20,6 +20,7 @@ from heatsoak.ranges import FITTED_LEVEL, Range
 from heatsoak.recording import Recording
 from heatsoak.toml import toml_file, validated
 from heatsoak.twin import readings
+from heatsoak.twin.asked import DRAWS as DRAWS  # fits keep as many
 from heatsoak.twin.asked import DemandSeries, work_of
 from heatsoak.twin.likelihood import Likelihood, Noise
 from heatsoak.twin.model import (
@@ -39,8 +40,6 @@ from heatsoak.words import rate_text
 
 #: Two-sided 90 % of a normal distribution, in standard deviations.
 Z90 = 1.6449
-#: How many likely drives are looked at.
-DRAWS = 40
 #: How long a load is followed for an onset.
 HORIZON_S = 3600
 #: No fit ends as many spreads from what was expected; and beyond this spread of a logarithm, the

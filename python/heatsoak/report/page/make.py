@@ -26,7 +26,7 @@ from heatsoak.report.steps import verdicts
 
 if TYPE_CHECKING:
     # twins take a while to load, and every report would wait for them
-    from heatsoak.twin import Twin
+    from heatsoak.twin.twin import Twin
 
 
 def comparisons(

@@ -17,11 +17,11 @@ from heatsoak.protocol.conditions import label_of
 from heatsoak.ranges import Range
 from heatsoak.recording import Recording
 from heatsoak.report.page import contract, tracks
-from heatsoak.twin import Cooling, Prediction, Twin
-from heatsoak.twin.case import WorkloadCase
+from heatsoak.twin.case import Cooling, WorkloadCase
 from heatsoak.twin.named import USUAL_S, step_of
-from heatsoak.twin.predict import told
+from heatsoak.twin.predict import Prediction, told
 from heatsoak.twin.readings import MeasuredRecording, measure
+from heatsoak.twin.twin import Twin
 
 #: What a model says is drawn to a tenth of a kelvin: it is off by more.
 _DECIMALS = 1
