@@ -29,7 +29,8 @@ from heatsoak.reproduce import (
     reproduce,
 )
 from heatsoak.reproduce.rows import SPEEDS, STATED, TEMPERATURES, kind_of
-from heatsoak.twin import Prediction, length_s, predict, workload_of
+from heatsoak.twin import named
+from heatsoak.twin.predict import Prediction, predict
 from heatsoak_dev import calibration
 from heatsoak_dev.commands.calibrate import (
     fit_table,
@@ -309,21 +310,23 @@ PREDICTED = {
 @cache
 def predicted(drive: str, load: str, place: str) -> Prediction:
     """What a drive left out would do; a load is that of a protocol's step."""
-    workload, before = workload_of(load)
-    return predict(left_out(drive), workload, length_s(workload), before=before, enclosure=place)
+    workload, before = named.workload_of(load)
+    length_s = named.length_s(workload)
+    return predict(left_out(drive), workload, length_s, before=before, enclosure=place)
 
 
 def ranges_text(modern: Modern) -> str:
     """How many figures lie in the 90 % that is predicted of drives left out; printed, too."""
     within: list[bool] = []
     for question, row in zip(modern.asked, modern.rows, strict=True):
-        if question.measured is None or question.measured.by not in PREDICTED:
+        job, name = (
+            question.jobs[0],
+            PREDICTED.get(question.measured.by if question.measured else ""),
+        )
+        if name is None or not job.only:
             continue
-        (job,), (low, high) = question.jobs, row.published
-        if not job.only:
-            continue
-        found = predicted(job.drive, f"{job.protocol}:{job.only}", job.place)
-        likely = getattr(found, PREDICTED[question.measured.by])
+        likely = getattr(predicted(job.drive, f"{job.protocol}:{job.only}", job.place), name)
+        low, high = row.published
         within.append(likely is not None and likely.low <= high and low <= likely.high)
     told = f"{sum(within)} of {len(within)} onsets, throttled speeds and temperatures"
     print(f"{told} lie in the predicted 90 %, drives left out")
