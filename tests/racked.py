@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -181,7 +181,7 @@ class RackOfHosts:
             self.command("run", *words), cwd=self.cwd, env=self.env, text=True, **how
         )
 
-    def list_drives(self, drives: Mapping[str, list[str | CountingDrive]]) -> str:
+    def list_drives(self, drives: Mapping[str, Sequence[str | CountingDrive]]) -> str:
         """Write a file that names drives by their hosts; return its name."""
         tables = []
         for host, own in drives.items():

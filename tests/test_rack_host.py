@@ -75,8 +75,8 @@ def test_a_test_is_started_once_followed_and_collected(place: Path) -> None:
     assert len(json.loads(report.stdout)["tests"]) == 2
     # without a directory it is packed
     with (place / "b1.tar").open("wb") as file:
-        words = (sys.executable, "-m", "heatsoak", "rack", "host", "collect", "monday")
-        subprocess.run([*words, "--host", "b1"], stdout=file, check=True)
+        packs = (sys.executable, "-m", "heatsoak", "rack", "host", "collect", "monday")
+        subprocess.run([*packs, "--host", "b1"], stdout=file, check=True)
     with tarfile.open(place / "b1.tar") as tar:
         tar.extractall(place / "packed", filter="data")
     paths = [{str(one.relative_to(place / top)) for one in (place / top).rglob("*")}
@@ -115,6 +115,7 @@ def test_what_is_told_of_a_test_is_told_of_its_newest_attempt(place: Path) -> No
             (row,) = asked(place, "status", "monday")
         assert until(lambda: kept.status().state == "running")
         assert kill(kept)
+        assert until(lambda: kept.process() is None)
         (row,) = asked(place, "status", "monday", code=3)
         assert (row["state"], row["attempt"]) == ("cut", 2)
         set_rate(drive.rate, 100)
@@ -184,7 +185,6 @@ def test_a_host_s_tests_are_metrics(place: Path) -> None:
     assert found["heatsoak_write_bytes_total", drive.uri] > 0
     assert found["heatsoak_drive_info", drive.uri] == 1
     assert ("heatsoak_write_bytes_per_second", DRIVES[0]) not in found
-    assert b'host="b1"' in text
     if shutil.which("promtool"):
         checked = ran("promtool", "check", "metrics", input=text.decode())
         assert (checked.returncode, checked.stderr) == (0, ""), checked.stdout
@@ -239,7 +239,7 @@ def test_the_playbook_tests_all_drives_and_collects(place: Path) -> None:
     (line,) = (one for one in playbook.splitlines() if "ansible-playbook -i" in one)
     program, *words = line.strip("# ").replace("ansible.yml", str(CONTRIB / "ansible.yml")).split()
     words = [one.replace("=quick", f"={place}/short.toml") for one in words]
-    env = {**os.environ, "ANSIBLE_LOCAL_TEMP": str(place / "tmp"), "LC_ALL": "C.UTF-8"}
+    env = {**os.environ, "ANSIBLE_LOCAL_TEMP": str(place / "tmp"), "PWD": str(place)}
     (play,) = yaml.safe_load(playbook)
     kept = play["vars"]["kept"].split("{{")[0]
     for _ in range(2):

@@ -101,6 +101,8 @@ def test_no_test_runs_twice_and_nothing_is_lost(tmp_path: Path, seed: int, runs:
 class Faults:
     """What happens to a run, and the tests whose processes were killed."""
 
+    command: Commanded
+    hosts: list[RackHost]
     KINDS = ("test", "follower", "call", "away", "slow", "power", "second", "clock")
     #: From the start of the command to after its end.
     MOMENTS: Sequence[Callable[["Faults"], object]] = (
@@ -116,7 +118,7 @@ class Faults:
     def __init__(
         self, rack: RackOfHosts, command: Commanded, clock: Clock, chance: random.Random
     ) -> None:
-        self.hosts: list[RackHost] = [rack.host(name) for name in NAMES]
+        self.hosts = [rack.host(name) for name in NAMES]
         self.command, self._clock, self._chance = command, clock, chance
         clock.move()
         self.killed: set[Path] = set()
