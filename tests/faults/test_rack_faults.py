@@ -58,8 +58,7 @@ class Commanded:
         done = subprocess.run(
             self._command, cwd=self._rack.cwd, env=self._rack.env, capture_output=True, check=False
         )
-        is_second = b"another command follows this run" in done.stderr
-        assert is_second or done.returncode in (0, 3, 4), done.stderr
+        assert b"follows this run" in done.stderr or done.returncode in (0, 3, 4), done.stderr
 
     def end(self) -> tuple[int, str]:
         """Wait for the end; return exit code and what it said first."""
@@ -102,7 +101,6 @@ class Faults:
     """What happens to a run, and the tests whose processes were killed."""
 
     command: Commanded
-    hosts: list[RackHost]
     KINDS = ("test", "follower", "call", "away", "slow", "power", "second", "clock")
     #: From the start of the command to after its end.
     MOMENTS: Sequence[Callable[["Faults"], object]] = (
@@ -118,7 +116,7 @@ class Faults:
     def __init__(
         self, rack: RackOfHosts, command: Commanded, clock: Clock, chance: random.Random
     ) -> None:
-        self.hosts = [rack.host(name) for name in NAMES]
+        self.hosts: list[RackHost] = [rack.host(name) for name in NAMES]
         self.command, self._clock, self._chance = command, clock, chance
         clock.move()
         self.killed: set[Path] = set()
@@ -213,9 +211,7 @@ def _check_tests(
     for test in known["tests"]:
         drive = by_uri[test["on"]]
         kept = Kept(rack.host(test["host"]).home / known["run"] / test["name"])
-        state = kept.read()
-        assert state is not None
-        begun = [one for one in state.attempts if one.began_unix_s is not None]
+        begun = [one for one in kept.read().attempts if one.began_unix_s]  # type: ignore[union-attr]
         assert max(drive.writes().values(), default=0) <= len(begun), test
         assert test["is_collected"], test
         collected = None if test["directory"] is None else out / test["directory"]
