@@ -3,20 +3,28 @@
 Racks of known effects: 3 models of 8 drives in 4 slots, crossed (each drive in each slot) or nested
 (2 drives of each model a slot), with three repeated runs or one. Logarithms of speeds are normal:
 slots vary by 8 %, drives of one model by 2 %, runs by 1 %. `python benches/rack.py [RACKS]`.
-`python benches/rack.py --growth` says what reports cost on racks of 60 to 6,000 tests.
+`python benches/rack.py --growth` says what reports cost on racks of 60 to 6,000 tests, and
+`--hosts` what `rack run` takes to follow 10 to 1,000 hosts.
 """
 
+import os
 import resource
+import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import heatsoak
 import numpy as np
 from heatsoak.analysis import RecordingFindings
 from heatsoak.analysis.definitions import METRICS
 from heatsoak.facts.effects import EffectsFit, Observations
+from heatsoak.rack.kept import name_of
 from heatsoak.rack.results.compared import Compared, compared
 from heatsoak.rack.results.outliers import set_aside
 from heatsoak.rack.results.reading import Results, Tested, measured
@@ -180,7 +188,61 @@ def growth() -> None:
             print(f"{tests:8}{runs:6}{time.process_time() - began:14.1f}{peak:10.0f}")
 
 
+TARGET = "sim:samsung-950-pro-512"
+#: Answers at once as a host does: its test is started when asked, and has ended at the second look.
+HOST = """#!/bin/sh
+host=$1 asked=$5 run=$6
+echo "$asked" >> "$0.calls"
+at=$0.$host
+case $asked in
+collect) exec head -c 10240 /dev/zero ;;
+start) state=running; echo 0 > "$at" ;;
+*)
+    state=absent
+    if [ -e "$at" ]; then
+        read -r looks < "$at"
+        echo $((looks + 1)) > "$at"
+        [ "$looks" -ge 1 ] && state=finished || state=running
+    fi ;;
+esac
+[ $state = absent ] || test=$(printf '{"run": "%s", "name": "%s", "on": "%s", "state": "%s",
+    "recording": "/r"}' "$run" NAME TARGET $state)
+printf '{"schema_version": 2, "host": "%s", "version": "VERSION", "tests": [%s]}' "$host" "$test"
+"""
+
+
+def following() -> None:
+    """Print what the controller takes to start, follow and collect a test on each of many hosts."""
+    print(f"{'hosts':>8}{'s':>8}{'processor, s':>14}{'peak, MB':>10}{'looks a host':>14}")
+    for hosts in (10, 100, 1000):
+        with TemporaryDirectory() as temporary:
+            place = Path(temporary)
+            known = {"NAME": name_of(TARGET), "TARGET": TARGET, "VERSION": heatsoak.__version__}
+            text = HOST
+            for name, value in known.items():
+                text = text.replace(name, value)
+            (place / "by").write_text(text)
+            drives = "".join(
+                f'[[drive]]\nhost = "b{one}"\non = "{TARGET}"\n' for one in range(hosts)
+            )
+            (place / "racks.toml").write_text(drives)
+            words = ["rack", "run", "quick", "--drives", "racks.toml", "-o", "out"]
+            words += ["--by", f"{shutil.which('sh')} {place}/by {{host}}"]
+            began = time.monotonic()
+            command = [sys.executable, "-m", "heatsoak", *words]
+            with subprocess.Popen(command, cwd=place, stdout=subprocess.DEVNULL) as process:
+                _, status, used = os.wait4(process.pid, 0)
+                process.returncode = os.waitstatus_to_exitcode(status)
+            took_s, own_s = time.monotonic() - began, used.ru_utime + used.ru_stime
+            looks = (place / "by.calls").read_text().split().count("status") / hosts
+        assert process.returncode == 0
+        print(f"{hosts:8}{took_s:8.1f}{own_s:14.1f}{used.ru_maxrss / 1000:10.0f}{looks:14.1f}")
+
+
 def main() -> None:
+    if "--hosts" in sys.argv:
+        following()
+        return
     if "--growth" in sys.argv:
         growth()
         return

@@ -1,7 +1,7 @@
-"""Racks on this machine: a Dask scheduler, hosts with a worker each, and drives that count.
+"""Racks on this machine: hosts that a small program reaches, and drives that count.
 
 A drive is an NBD export whose server writes each request down, so what was written to it, and how
-often, is known without asking heatsoak. Hosts can have network namespaces of their own.
+often, is known without asking heatsoak.
 """
 
 import json
@@ -10,38 +10,45 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from command import heatsoak_here
-from distributed import Client, Security
 from exports import set_rate
 from heatsoak.rack.kept import Kept
-from janitor import undone_by
-from ports import free_port
 from waiting import until
 
 CONTRIB = Path(__file__).parents[1] / "contrib" / "rack"
-DASK = str(Path(sys.executable).with_name("dask"))
 #: A protocol that writes all of a drive once, from its begin.
 FILL_ONCE = """
 name = "once"
 steps = [{ name = "fill", rw = "write", bs = "256k", size = "100%" }]
 """
+#: Any target: simulated, and so not written.
+SIMULATED = "sim:samsung-950-pro-512"
 _WRITE = re.compile(r" Write .*offset=0x([0-9a-f]+) count=0x([0-9a-f]+)")
-#: Lost connections are noticed soon, but a busy machine is not taken for a lost one.
-_SOON = {
-    "DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "12s",
-    "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "10s",
-    "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "60s",
-}
-#: A host's address, its link, and the words before a command that is to run there.
-Where = dict[str, tuple[str, str | None, list[str]]]
+#: Reaches a host of this machine, as ssh would another; a file says what ails it.
+_BY = """#!/bin/sh
+cd '{cwd}'
+host=$1
+shift 2
+echo "$host $3" >> calls
+echo $$ > "call-$host"
+export HEATSOAK_RACK='{cwd}'/"home-$host"
+case "$(cat "ill-$host" 2> /dev/null)" in
+away) echo "ssh: connect to host $host port 22: No route to host" >&2; exit 255 ;;
+bare) echo "sh: 1: heatsoak: not found" >&2; exit 127 ;;
+hangs) exec sleep 1000 ;;
+slow) sleep 3 ;;
+closed) HEATSOAK_RACK=/proc/nope ;;
+old) '{python}' -m heatsoak "$@" | sed 's/"version": "[^"]*"/"version": "0.1"/'; exit ;;
+esac
+exec '{python}' -m heatsoak "$@"
+"""
 
 
 @dataclass
@@ -96,106 +103,85 @@ def counting_drive(directory: Path, mb_s: float, size_mib: int = 32) -> Iterator
             server.terminate()  # killed, it might keep lines of its log to itself
 
 
-class Supervised:
-    """A command that is started again when it ends, as systemd would."""
-
-    def __init__(self, command: list[str], output: Path, env: dict[str, str]) -> None:
-        self._command, self._output, self._env = command, output, env
-        self.begin()
-
-    def begin(self) -> None:
-        self._stop = threading.Event()
-        self._start()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-
-    def _start(self) -> None:
-        with self._output.open("ab") as file:
-            self.process = subprocess.Popen(
-                self._command,
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=file,
-                env={**os.environ, **self._env},
-            )
-
-    def _watch(self) -> None:
-        while not self._stop.wait(0.2):
-            if self.process.poll() is not None:
-                self._start()
-
-    def kill(self) -> None:
-        """Kill it; it comes back."""
-        with suppress(ProcessLookupError):
-            self.process.kill()
-
-    def end(self) -> None:
-        self._stop.set()
-        self._thread.join()
-        self.process.kill()
-        self.process.wait()
-
-
-@dataclass
+@dataclass(frozen=True)
 class RackHost:
-    """A host: its name, where it keeps tests, its worker, and its link to the network."""
+    """A host: its name, and the directory of the rack."""
 
     name: str
-    home: Path
-    worker: Supervised
-    link: str | None = None
+    cwd: Path
 
-    def set_link(self, state: str) -> None:
-        """Take its network away (``down``), or give it back (``up``)."""
-        assert self.link is not None
-        subprocess.run(["ip", "link", "set", self.link, state], check=True)
+    @property
+    def home(self) -> Path:
+        """Where it keeps tests."""
+        return self.cwd / f"home-{self.name}"
+
+    def falls_ill(self, how: str) -> None:
+        """Have it be `away`, `bare` (without heatsoak), `closed`, `old`, `slow`, or hang."""
+        (self.cwd / f"ill-{self.name}").write_text(how)
+
+    def recovers(self) -> None:
+        (self.cwd / f"ill-{self.name}").unlink(missing_ok=True)
+
+    def kept(self) -> list[Kept]:
+        """Return what it keeps of tests."""
+        return [Kept(path.parent) for path in self.home.glob("*/*/state.json")]
 
     def under_way(self) -> list[Kept]:
-        """Return what it keeps of the tests whose processes live."""
-        found = [Kept(path.parent) for path in self.home.glob("*/*/test.json")]
-        return [kept for kept in found if kept.process() is not None]
+        """Return those whose processes live."""
+        return [kept for kept in self.kept() if kept.process() is not None]
+
+    def loading(self) -> list[Kept]:
+        """Return those that have begun, and have not ended."""
+        return [kept for kept in self.kept() if kept.status().state == "running"]
+
+    def kill_call(self) -> None:
+        """Kill what it was last asked by, as if the connection broke off."""
+        with suppress(ProcessLookupError, FileNotFoundError, ValueError):
+            os.kill(int((self.cwd / f"call-{self.name}").read_text()), signal.SIGKILL)
 
 
 def kill(test: Kept) -> bool:
-    """Kill a test's process; False if it has just ended."""
+    """Kill a test's process, and the load that it has started; False if it has just ended."""
     number = test.process()
     if number is None:
         return False
     with suppress(ProcessLookupError):
-        os.kill(number, signal.SIGKILL)
+        os.killpg(os.getpgid(number), signal.SIGKILL)
     return True
 
 
 @dataclass
 class RackOfHosts:
-    """A scheduler with hosts."""
+    """Hosts that are reached by a program in `cwd`: whatever is named is one."""
 
-    address: str
-    scheduler: Supervised
-    hosts: list[RackHost]
     cwd: Path
-    env: dict[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+    def __post_init__(self) -> None:
+        by = self.cwd / "by.sh"
+        by.write_text(_BY.format(cwd=self.cwd, python=sys.executable))
+        by.chmod(0o755)
+        (self.cwd / "once.toml").write_text(FILL_ONCE)
+
+    def host(self, name: str) -> RackHost:
+        return RackHost(name, self.cwd)
 
     def command(self, *words: str) -> list[str]:
-        return [sys.executable, "-m", "heatsoak", "rack", *words, "--scheduler", self.address]
-
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run ``heatsoak rack`` with `words`."""
-        return subprocess.run(
-            self.command(*words),
-            cwd=self.cwd,
-            env={**os.environ, **self.env},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=280,
-        )
+        by = f"'{self.cwd}/by.sh' {{host}}"
+        return [sys.executable, "-m", "heatsoak", "rack", *words, "--by", by]
 
     def here(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run ``heatsoak rack`` with `words` in this process."""
-        return heatsoak_here("rack", *words, "--scheduler", self.address, cwd=self.cwd)
+        return heatsoak_here(*self.command(*words)[3:], cwd=self.cwd)
 
-    def list_drives(self, drives: dict[str, list[str | CountingDrive]]) -> str:
+    def started(self, *words: str) -> subprocess.Popen[str]:
+        """Start ``heatsoak rack run`` with `words`."""
+        how: dict[str, Any] = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+        return subprocess.Popen(
+            self.command("run", *words), cwd=self.cwd, env=self.env, text=True, **how
+        )
+
+    def list_drives(self, drives: Mapping[str, Sequence[str | CountingDrive]]) -> str:
         """Write a file that names drives by their hosts; return its name."""
         tables = []
         for host, own in drives.items():
@@ -206,126 +192,20 @@ class RackOfHosts:
                     f'[[drive]]\nhost = "{host}"\non = "{on}"\n{erase}\n'
                     f'labels = {{ slot = "{number}" }}\n'
                 )
-        (self.cwd / "rack.toml").write_text("\n".join(tables))
-        return "rack.toml"
+        (self.cwd / "racks.toml").write_text("\n".join(tables))
+        return "racks.toml"
 
-    def tests(self, directory: str = "out") -> list[dict[str, Any]]:
+    def tests(self, directory: Path) -> list[dict[str, Any]]:
         """Return the tests that ``rack.json`` lists."""
-        found: list[dict[str, Any]] = json.loads((self.cwd / directory / "rack.json").read_bytes())[
-            "tests"
-        ]
+        found: list[dict[str, Any]] = json.loads((directory / "rack.json").read_bytes())["tests"]
         return found
 
+    def calls(self) -> list[str]:
+        """Return what hosts were asked, in its order: "b1 status"."""
+        path = self.cwd / "calls"
+        return path.read_text().splitlines() if path.exists() else []
 
-@contextmanager
-def rack_of_hosts(
-    cwd: Path, names: tuple[str, ...], *, apart: bool = False, keys: Path | None = None
-) -> Iterator[RackOfHosts]:
-    """Start a scheduler and hosts, `apart` in network namespaces of their own; needs root then.
-
-    With `keys`, the directory of :func:`made_keys`, they only talk to who has one of them.
-    """
-    soon = _SOON if keys is None else {**_SOON, "DASK_CONFIG": str(keys)}
-    protocol = "tcp" if keys is None else "tls"
-    with ExitStack() as stack:
-        own = "127.0.0.1"
-        where: Where = {name: (own, None, []) for name in names}
-        if apart:
-            own, where = stack.enter_context(_namespaces(names))
-        port = free_port(own)
-        address = f"{protocol}://{own}:{port}"
-        scheduler = Supervised(
-            [
-                DASK,
-                "scheduler",
-                "--protocol",
-                protocol,
-                "--host",
-                own,
-                "--port",
-                str(port),
-                "--no-dashboard",
-            ],
-            cwd / "scheduler.txt",
-            soon,
-        )
-        stack.callback(scheduler.end)
-        hosts = []
-        for name, (ip, link, enter) in where.items():
-            home = cwd / f"home-{name}"
-            command = [*enter, DASK, "worker", address, "--name", name, "--host", ip]
-            command += ["--nthreads", "1", "--no-nanny", "--no-dashboard"]
-            env = {**soon, "HEATSOAK_RACK": str(home)}
-            worker = Supervised(command, cwd / f"worker-{name}.txt", env)
-            hosts.append(RackHost(name, home, worker, link))
-            stack.callback(lambda host: [kill(test) for test in host.under_way()], hosts[-1])
-            stack.callback(worker.end)
-        rack = RackOfHosts(address, scheduler, hosts, cwd, soon)
-        assert until(lambda: _workers(address, keys) == len(names))
-        yield rack
-
-
-def made_keys(directory: Path) -> Path:
-    """Make a key, its certificate, and what tells Dask to ask for it; return the directory."""
-    directory.mkdir()
-    words = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=rack -keyout key.pem -out cert.pem"
-    subprocess.run(["openssl", *words.split()], cwd=directory, check=True, capture_output=True)
-    (directory / "ca.pem").write_bytes((directory / "cert.pem").read_bytes())
-    shipped = (CONTRIB / "dask.yaml").read_text()
-    (directory / "dask.yaml").write_text(shipped.replace("/etc/heatsoak", str(directory)))
-    return directory
-
-
-def _workers(address: str, keys: Path | None) -> int:
-    connect: Callable[..., Any] = Client
-    how: dict[str, Any] = {"timeout": 5, "set_as_default": False}
-    if keys is not None:
-        secure: Callable[..., Any] = Security
-        how["security"] = secure(
-            tls_ca_file=str(keys / "ca.pem"),
-            tls_client_cert=str(keys / "cert.pem"),
-            tls_client_key=str(keys / "key.pem"),
-            require_encryption=True,
-        )
-    with suppress(OSError), connect(address, **how) as client:
-        return len(client.scheduler_info(n_workers=-1)["workers"])
-    return 0
-
-
-@contextmanager
-def _namespaces(names: tuple[str, ...]) -> Iterator[tuple[str, Where]]:
-    """A bridge with an address, and for each name a namespace with one; gives both."""
-    number = os.getpid() % (1 << 15)
-    net = f"10.{100 + number // 250}.{number % 250}"
-    bridge = f"hsb{number}"
-    with ExitStack() as stack:
-
-        def ip(*words: str) -> None:
-            subprocess.run(["ip", *words], check=True)
-
-        def later(*words: str) -> None:
-            stack.enter_context(undone_by("ip", *words))
-
-        later("link", "del", bridge)
-        ip("link", "add", bridge, "type", "bridge")
-        ip("addr", "add", f"{net}.1/24", "dev", bridge)
-        ip("link", "set", bridge, "up")
-        where: Where = {}
-        for place, name in enumerate(names):
-            space, outer, inner = (
-                f"hs{number}{name}",
-                f"hso{number}{place}",
-                f"hsi{number}{place}",
-            )
-            later("netns", "del", space)
-            ip("netns", "add", space)
-            later("link", "del", outer)
-            ip("link", "add", outer, "type", "veth", "peer", "name", inner)
-            ip("link", "set", inner, "netns", space)
-            ip("link", "set", outer, "master", bridge, "up")
-            inside = ["ip", "netns", "exec", space]
-            ip("-n", space, "addr", "add", f"{net}.{place + 2}/24", "dev", inner)
-            ip("-n", space, "link", "set", inner, "up")
-            ip("-n", space, "link", "set", "lo", "up")
-            where[name] = (f"{net}.{place + 2}", outer, inside)
-        yield f"{net}.1", where
+    def end(self) -> None:
+        """End the tests that are left."""
+        for path in self.cwd.glob("home-*/*/*/state.json"):
+            kill(Kept(path.parent))

@@ -44,7 +44,7 @@ COMMANDS = {
     "twin": ("fit", "r", "-o"),
     "next": ("fit", "r", "--next"),
     "trace": ("trace", "make", "light", "--scale", "0.0005", "-o"),
-    "rack": ("rack", "drives", "--scheduler", "tcp://127.0.0.1:9", "-o"),
+    "rack": ("rack", "drives", "b1", "--by", "false", "-o"),
     "results": ("rack", "report", "r", "-o"),
 }
 #: Those whose file may have any name.
@@ -136,7 +136,7 @@ def test_what_is_there_stays(ground: Path, there: Callable[[Path], object]) -> N
     force = ["--force"] if OUTCOMES[row] != "replaced with `--force`" else []
     for command, words in COMMANDS.items():
         # a directory is where an export writes a file for each recording
-        # what is written down a pipe is only known in the end, which a rack needs a cluster for
+        # what is written down a pipe is only known in the end, which a rack needs hosts for
         if (command, there) not in (("export", Path.mkdir), ("rack", os.mkfifo)):
             (ground / command).mkdir()
             name = f"{command}/{NAMES.get(command, 'x.csv')}"
@@ -188,7 +188,7 @@ def test_what_appears_after_the_check_stays(ground: Path) -> None:
             yield file
 
     with patch.object(writing.Directory, "writing", late):
-        for command in COMMANDS.keys() - {"rack"}:  # which needs a cluster
+        for command in COMMANDS.keys() - {"rack"}:  # which needs hosts
             words, name = COMMANDS[command], f"late{NAMES.get(command, 'x.csv')}"
             done = heatsoak_here(*words, name, cwd=ground)
             assert "already exists" in complaint(done, 2), command
@@ -263,7 +263,7 @@ WRITERS = {
 BEFORE = {
     "demo": "demo -o m/x",
     "reproduce": "reproduce -o m/x",
-    "rack drives": "rack drives --scheduler tcp://127.0.0.1:9 -o m/x",
+    "rack drives": "rack drives b1 --by false -o m/x",
     "test file": "run tiny.toml --on m -o x",
 }
 NOTHING_LEFT = (

@@ -12,7 +12,8 @@ from compared import falling, run
 from heatsoak import writing
 from heatsoak.bench.resume import reopen
 from heatsoak.errors import HeatsoakError
-from heatsoak.rack.kept import Kept, Started, write
+from heatsoak.protocol import load
+from heatsoak.rack.kept import Kept, RackTest
 from heatsoak.recording import Event, Recording, RecordingWriter
 from heatsoak.recording.meta import EVENTS, JOURNAL, META, PARQUET, RAW, RESERVE
 from made_recording import remake
@@ -204,7 +205,7 @@ def test_a_simulated_run_begins_again_past_planted_links(
     assert not left.exists()
 
 
-@pytest.mark.parametrize("name", ["lock", "reserve", "started-1.json", "started-1.json.partial"])
+@pytest.mark.parametrize("name", ["lock", "reserve", "state.json", "state.json.partial"])
 def test_what_a_host_keeps_of_a_test_is_written_through_no_link(
     shared: Path, precious: Path, name: str
 ) -> None:
@@ -212,6 +213,11 @@ def test_what_a_host_keeps_of_a_test_is_written_through_no_link(
     planted(shared / name, precious / "thesis")
     with suppress(OSError), kept.locked() as is_ours:
         assert is_ours
-    with kept.room_for_the_end():
-        write(kept.path("started", 1), Started(at_unix_s=1.0, planned_s=2.0))
-    assert kept.was_started(1)
+    test = RackTest(run="r", name="t", on="S1", erase_id=None, protocol=load("quick"))
+    is_read = name == "state.json"  # where what the link leads to is no test's
+    with kept.room_for_the_end(), suppress(HeatsoakError) if is_read else nullcontext():
+        with kept.changing(test) as state:
+            state.attempt(1).began_unix_s = 1.0
+        known = kept.read()
+        assert known is not None
+        assert known.attempts[0].has_begun

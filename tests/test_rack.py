@@ -9,56 +9,43 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
 
 import pytest
-from command import heatsoak_here
+from command import complaint, done_here, heatsoak_here, json_here
 from exports import set_rate
+from heatsoak import errors
+from heatsoak.bench.session import Session
 from heatsoak.cli import common
 from heatsoak.protocol import load
 from heatsoak.rack import host
-from heatsoak.rack.kept import LATE, RackTest, Status
+from heatsoak.rack.kept import LATE, Kept, RackTest, Status
+from heatsoak.rack.reached import Reach
 from heatsoak.rack.state import Rack, Row, as_toml
 from heatsoak.recording import Recording
+from hypothesis import given
+from hypothesis import strategies as st
 from loop_drive import attached
+from needs import needs, needs_root
 from ports import free_port
-from prometheus_client.parser import text_string_to_metric_families
-from racked import (
-    CONTRIB,
-    DASK,
-    FILL_ONCE,
-    CountingDrive,
-    RackOfHosts,
-    Supervised,
-    counting_drive,
-    kill,
-    made_keys,
-    rack_of_hosts,
-)
+from racked import FILL_ONCE, SIMULATED, CountingDrive, RackOfHosts, counting_drive, kill
 from schema_check import complaints
 from waiting import until
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        shutil.which("nbdkit") is None or shutil.which("fio") is None,
-        reason="nbdkit or fio is not installed",
-    ),
-]
+pytestmark = [pytest.mark.slow, needs("nbdkit", "fio")]
 
 
-@pytest.fixture(scope="module")
-def rack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RackOfHosts]:
-    with rack_of_hosts(tmp_path_factory.mktemp("rack"), ("b1", "b2")) as rack:
-        (rack.cwd / "once.toml").write_text(FILL_ONCE)
-        yield rack
+@pytest.fixture
+def rack(tmp_path: Path) -> Iterator[RackOfHosts]:
+    rack = RackOfHosts(tmp_path)
+    yield rack
+    rack.end()
 
 
 @pytest.fixture
@@ -71,14 +58,11 @@ def drives(tmp_path: Path) -> Iterator[list[CountingDrive]]:
         ]
 
 
-def started_run(rack: RackOfHosts, *words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        rack.command("run", *words),
-        cwd=rack.cwd,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+@pytest.fixture
+def slow(tmp_path: Path) -> Iterator[CountingDrive]:
+    """A drive that takes minutes, unless it is made faster."""
+    with counting_drive(tmp_path / "slow", 2, 256) as drive:
+        yield drive
 
 
 def schema(name: str, rack: RackOfHosts) -> dict[str, Any]:
@@ -86,28 +70,31 @@ def schema(name: str, rack: RackOfHosts) -> dict[str, Any]:
     return found
 
 
-def wait_for_a_test(rack: RackOfHosts, following: subprocess.Popen[str]) -> None:
-    """Wait until a test has loaded its drive; fails if the command ends before."""
-
-    def came_to_it() -> bool:
-        assert following.poll() is None, following.communicate()
-        journals = [
-            kept.recording / "samples.jsonl" for host in rack.hosts for kept in host.under_way()
-        ]
-        return any(journal.exists() and journal.stat().st_size > 0 for journal in journals)
-
-    assert until(came_to_it)
+def wait_for_a_test(
+    rack: RackOfHosts, drive: CountingDrive, following: subprocess.Popen[str]
+) -> Kept:
+    """Wait until the first host's test writes its drive; fails if the command ends before."""
+    assert until(lambda: drive.starts or following.poll() is not None)
+    assert following.poll() is None, following.communicate()
+    return rack.host("b1").loading()[0]
 
 
-def states(rack: RackOfHosts, out: Path) -> list[str]:
-    return [test["state"] for test in rack.tests(str(out))]
+def states(rack: RackOfHosts, out: str = "out") -> list[str]:
+    return [test["state"] for test in rack.tests(rack.cwd / out)]
+
+
+def statuses(rack: RackOfHosts, out: str = "out") -> list[str]:
+    """Return those of the recordings that are collected."""
+    places = [rack.cwd / out / row["directory"] for row in rack.tests(rack.cwd / out)
+              if row["directory"]]  # fmt: skip
+    return [Recording.open(place).meta.status for place in places]
 
 
 def test_each_drive_is_tested_once_and_those_of_a_host_begin_together(
-    rack: RackOfHosts, drives: list[CountingDrive], tmp_path: Path
+    rack: RackOfHosts, drives: list[CountingDrive]
 ) -> None:
     listed = rack.list_drives({"b1": [*drives[:2]], "b2": [drives[2]]})
-    words = ("run", "once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
+    words = ("run", "once.toml", "--drives", listed, "-o", "out")
     first = rack.here(*words, "--format", "json")
     assert first.returncode == 0, first.stderr
     document = json.loads(first.stdout)
@@ -119,50 +106,83 @@ def test_each_drive_is_tested_once_and_those_of_a_host_begin_together(
     for drive in drives:
         assert drive.starts == 1
         assert drive.is_whole
-    run = json.loads((tmp_path / "out" / "rack.json").read_bytes())["run"]
-    together = [rack.hosts[0].home / run / test["name"] for test in document["tests"][:2]]
-    ready = [(path / "ready-1.json").stat().st_mtime for path in together]
-    started = [(path / "started-1.json").stat().st_mtime for path in together]
-    assert max(ready) <= min(started)
-    assert len({(path / "go-1.json").read_text() for path in together}) == 1
+    begun = [one.read().attempts[0] for one in rack.host("b1").kept()]  # type: ignore[union-attr]
+    boot_s = time.time() - time.monotonic()
+    assert max(one.ready_at_s for one in begun) <= min(one.began_unix_s for one in begun) - boot_s  # type: ignore[type-var,operator]
     # the same command again only says what came out, and another does not go on with it
+    asked = rack.calls()
     again = rack.here(*words, "--format", "json")
     assert json.loads(again.stdout) == document
+    assert rack.calls() == asked  # what is collected needs no host
+    changed = rack.here(*words, "--set", "bs=128k")
+    assert "holds a run with another protocol or other drives" in complaint(changed, 2)
+    # what somebody removed is fetched again
+    shutil.rmtree(rack.cwd / "out" / document["tests"][0]["directory"])
     text = rack.here(*words)
     assert text.stdout.startswith("3 of 3 tests finished")
-    changed = rack.here(*words, "--set", "bs=128k")
-    assert changed.returncode == 2
-    assert "holds a run with another protocol or other drives" in changed.stderr
+    assert statuses(rack) == ["finished"] * 3
+    told = rack.here("stop", "out")
+    assert told.stdout.startswith("0 tests were told to stop")
     assert [drive.starts for drive in drives] == [1, 1, 1]
 
 
-def filling(drive: CountingDrive, tmp_path: Path) -> RackTest:
-    """A test that writes all of a drive once."""
+def filling(
+    drive: CountingDrive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[RackTest, Kept]:
+    """A test that writes all of a drive once, and where this host, from now on, keeps it."""
+    monkeypatch.setenv("HEATSOAK_RACK", str(tmp_path / "home"))
     (tmp_path / "once.toml").write_text(FILL_ONCE)
-    return RackTest(
-        run="r",
-        name="t",
-        on=drive.uri,
-        erase_id=drive.erase_id,
-        protocol=load(str(tmp_path / "once.toml")),
-        waits=False,
-    )
+    known = {"run": "r", "name": "t", "on": drive.uri, "erase_id": drive.erase_id}
+    test = RackTest(**known, protocol=load(str(tmp_path / "once.toml")))
+    return test, Kept.of(test)
 
 
 def test_however_often_a_test_is_started_it_runs_once(
     drives: list[CountingDrive], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HEATSOAK_RACK", str(tmp_path / "home"))
-    drive = drives[0]
-    test = filling(drive, tmp_path)
+    test, kept = filling(drives[0], tmp_path, monkeypatch)
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: host.start(test, 1), range(8)))
-    assert until(lambda: host.statuses("r", {"t": 1})["t"].has_ended)
-    assert host.start(test, 1).state == "finished"
+        list(pool.map(lambda _: host.start([test], [1]), range(8)))
+    assert until(lambda: kept.status().has_ended)
+    host.start([test], [1])
+    assert kept.status().state == "finished"
     # nor does a process that comes late, such as one that was started before a power cut
-    late = heatsoak_here("rack", "perform", str(tmp_path / "home" / "r" / "t"), "1", cwd=tmp_path)
+    late = heatsoak_here("rack", "perform", str(kept.directory), "1", cwd=tmp_path)
     assert late.returncode == 0
-    assert drive.starts == 1
+    assert drives[0].starts == 1
+
+
+def test_what_was_recorded_to_its_end_is_finished_whatever_comes_then(
+    drives: list[CountingDrive], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    test, kept = filling(drives[0], tmp_path, monkeypatch)
+    record = Session.record
+
+    def stopped_late(self: Session, *words: Any, **named: Any) -> None:
+        record(self, *words, **named)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Session, "record", stopped_late)
+    with kept.changing(test):
+        pass
+    assert host.perform(kept.directory, 1) == 0
+    assert (kept.status().state, kept.status().why) == ("finished", None)
+    assert Recording.open(kept.recording).meta.status == "finished"
+
+
+def test_an_attempt_that_lives_is_not_followed_by_another(
+    slow: CountingDrive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    test, kept = filling(slow, tmp_path, monkeypatch)
+    host.start([test], [1])
+    assert until(lambda: kept.status().state == "running")
+    host.start([test], [2])  # by who lost the answer to the first
+    assert (kept.status().state, kept.status().attempt) == ("running", 1)
+    set_rate(slow.rate, 100)
+    assert until(lambda: kept.status().has_ended)
+    host.start([test], [2])  # finds that nothing is left to do
+    assert until(lambda: kept.status() == Status(state="finished", attempt=2, progress=1.0))
+    assert slow.starts == 1
 
 
 #: As systemd-run: refuses the name of a unit that lives, and returns before its process loads.
@@ -196,24 +216,24 @@ def late_processes(directory: Path, monkeypatch: pytest.MonkeyPatch, late_s: flo
     monkeypatch.setenv("PATH", str(programs), prepend=":")
     monkeypatch.setattr(host, "_SYSTEMD", units)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setenv("HEATSOAK_RACK", str(directory / "home"))
     return units / "asked"
 
 
 def test_a_test_whose_process_is_slow_to_come_is_waited_for(
     drives: list[CountingDrive], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    test, kept = filling(drives[0], tmp_path, monkeypatch)
     asked = late_processes(tmp_path, monkeypatch, late_s=3)
-    test = filling(drives[0], tmp_path)
     seen = set()
 
     def has_ended() -> bool:
-        seen.add(host.start(test, 1).state)
-        return host.statuses("r", {"t": 1})["t"].has_ended
+        host.start([test], [1])
+        seen.add(kept.status().state)
+        return kept.status().has_ended
 
     assert until(has_ended)
-    assert seen <= {"starting", "running", "finished"}
-    assert host.start(test, 1).state == "finished"
+    assert seen <= {"starting", "ready", "running", "finished"}
+    assert kept.status().state == "finished"
     assert asked.read_text() == "asked\n"
     assert drives[0].starts == 1
 
@@ -221,119 +241,47 @@ def test_a_test_whose_process_is_slow_to_come_is_waited_for(
 def test_a_test_that_cannot_be_started_never_begins_later(
     drives: list[CountingDrive], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    test, kept = filling(drives[0], tmp_path, monkeypatch)
     late_processes(tmp_path, monkeypatch, late_s=0)
     (tmp_path / "programs" / "systemd-run").write_text("#!/bin/sh\nexit 1\n")
-    test = filling(drives[0], tmp_path)
-    status = host.start(test, 1)
+    host.start([test], [1])
+    status = kept.status()
     assert status.state == "failed"
     assert status.why is not None
     assert "heatsoak-r-t-1: cannot be started, see" in status.why
-    late = heatsoak_here("rack", "perform", str(tmp_path / "home" / "r" / "t"), "1", cwd=tmp_path)
+    late = heatsoak_here("rack", "perform", str(kept.directory), "1", cwd=tmp_path)
     assert late.returncode == 0
+    host.start([test], [1])
+    assert kept.status() == status
     assert drives[0].starts == 0
-    assert host.start(test, 1) == status
 
 
-def is_locked(path: Path) -> bool:
-    """Whether some process holds a lock on a file or directory; proc_locks(5) lists inodes."""
-    return path.exists() and f":{path.stat().st_ino} " in Path("/proc/locks").read_text()
-
-
-@pytest.mark.long
-def test_a_second_command_into_the_same_directory_says_that_one_follows_the_run(
-    rack: RackOfHosts, tmp_path: Path
-) -> None:
-    with counting_drive(tmp_path / "drive", 2, 256) as drive:
-        listed = rack.list_drives({"b1": [drive]})
-        words = ("once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
-        with started_run(rack, *words) as first:
-            assert until(lambda: is_locked(tmp_path / "out"))
-            for _ in range(3):
-                second = rack.here("run", *words)
-                assert second.returncode == 2
-                assert "another command follows this run" in second.stderr
-                assert len(second.stderr.splitlines()) == 1
-            wait_for_a_test(rack, first)
-            set_rate(drive.rate, 100)
-            _, errors = first.communicate(timeout=200)
-        assert first.returncode == 0, errors
-        assert rack.here("run", *words).returncode == 0
-        assert drive.starts == 1
-
-
-@pytest.mark.long
-def test_a_host_that_is_stopped_is_named_and_holds_nobody_up(
-    drives: list[CountingDrive], tmp_path: Path
-) -> None:
-    with rack_of_hosts(tmp_path, ("b1", "b2")) as rack:
-        (tmp_path / "once.toml").write_text(FILL_ONCE)
-        stopped = rack.hosts[1].worker.process
-        with counting_drive(tmp_path / "slow", 2, 256) as slow:
-            listed = rack.list_drives({"b1": [drives[0]], "b2": [slow]})
-            with started_run(rack, "once.toml", "--drives", listed, "-o", "out") as following:
-                assert until(rack.hosts[1].under_way)
-                stopped.send_signal(signal.SIGSTOP)
-                try:
-                    set_rate(slow.rate, 100)
-                    alone = rack.run("drives", "--format", "json")
-                    assert until(lambda: states(rack, tmp_path / "out")[0] == "finished")
-                finally:
-                    stopped.send_signal(signal.SIGCONT)
-                _, errors = following.communicate(timeout=400)
-            assert following.returncode == 0, errors
-            assert states(rack, tmp_path / "out") == ["finished"] * 2
-            assert slow.starts == 1
-    assert alone.returncode == 3
-    assert "host b2: no answer" in alone.stderr
-    assert {row["host"] for row in json.loads(alone.stdout)} <= {"b1"}
-
-
-@pytest.mark.long
-def test_of_two_runs_one_has_the_drive(rack: RackOfHosts, tmp_path: Path) -> None:
-    # so slow and large that the first has it until it is stopped
-    with counting_drive(tmp_path / "drive", 2, 256) as drive:
-        listed = rack.list_drives({"b1": [drive]})
-        words = ("once.toml", "--drives", listed, "-o")
-        with started_run(rack, *words, str(tmp_path / "first")) as first:
-            wait_for_a_test(rack, first)
-            second = rack.run("run", *words, str(tmp_path / "second"))
-            again = rack.run("run", *words, str(tmp_path / "again"), "--again")
-            rack.run("stop", str(tmp_path / "first"))
-            first.communicate(timeout=200)
-        assert second.returncode == again.returncode == 4, second.stdout
-        assert states(rack, tmp_path / "first") == ["interrupted"]
-    ((test,), (locked,)) = (rack.tests(str(tmp_path / name)) for name in ("second", "again"))
-    assert ": running in run " in test["why"]
-    assert "another run is using this drive" in locked["why"]
-    assert max(drive.writes().values()) == 1
-
-
-@pytest.mark.long
 def test_another_directory_tests_no_drive_again_unless_asked(
-    rack: RackOfHosts, drives: list[CountingDrive], tmp_path: Path
+    rack: RackOfHosts, drives: list[CountingDrive]
 ) -> None:
     one = rack.list_drives({"b1": [drives[0]]})
-    first = rack.here("run", "once.toml", "--drives", one, "-o", str(tmp_path / "first"))
+    first = rack.here("run", "once.toml", "--drives", one, "-o", "first")
     assert first.returncode == 0, first.stderr
     listed = rack.list_drives({"b1": [*drives[:2]]})
-    words = ("run", "once.toml", "--drives", listed, "-o", str(tmp_path / "second"))
+    words = ("run", "once.toml", "--drives", listed, "-o", "second")
     second = rack.here(*words)
     assert second.returncode == 4
-    assert states(rack, tmp_path / "second") == ["refused", "finished"]
-    why = rack.tests(str(tmp_path / "second"))[0]["why"]
+    assert second.stdout.startswith(f"1 of 2 tests finished; b1, slot 0 ({drives[0].uri}): ")
+    assert states(rack, "second") == ["refused", "finished"]
+    why = rack.tests(rack.cwd / "second")[0]["why"]
     assert ": finished in run " in why
     assert why.endswith("or add --again to test it again")
     assert rack.here(*words, "--resume").returncode == 4
     assert [drive.starts for drive in drives] == [1, 1, 0]
     assert rack.here(*words, "--again").returncode == 0
     assert [drive.starts for drive in drives] == [2, 1, 0]
-    assert Recording.open(tmp_path / "first" / rack.tests(str(tmp_path / "first"))[0]["directory"])
+    assert statuses(rack, "first") == ["finished"]
 
 
 def test_a_test_past_its_plan_is_given_no_time_that_is_left(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known: dict[str, Any] = {"host": "b1", "host_id": "1", "erase": None, "labels": {}}
+    known: dict[str, Any] = {"host": "b1", "erase": None, "labels": {}}
     rows = [Row(name=name, on=name, **known) for name in ("a", "b")]
     rows[0].take(Status(state="finished", progress=1.0))
     rows[1].take(Status(state="running", progress=0.5))
@@ -351,242 +299,319 @@ def test_a_test_past_its_plan_is_given_no_time_that_is_left(
     assert late.endswith("late")
 
 
-def test_a_refused_drive_is_not_written(
-    rack: RackOfHosts, drives: list[CountingDrive], tmp_path: Path
+def test_a_drive_that_is_refused_or_that_nobody_named_is_not_written(
+    rack: RackOfHosts, drives: list[CountingDrive]
 ) -> None:
-    listed = rack.list_drives({"b1": [drives[0]], "b2": [drives[1]]})
+    listed = rack.list_drives({"b1": [drives[0]], "b2": [drives[1]], "b3": [drives[2].uri]})
     path = rack.cwd / listed
-    # the server says it is empty, so only a wrong name is refused
+    # the servers say that they are empty, so only what was named counts
     path.write_text(path.read_text().replace(drives[1].erase_id, "S123"))
-    done = rack.here("run", "once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
+    done = rack.here("run", "once.toml", "--drives", listed, "-o", "out")
     assert done.returncode == 4, done.stderr
-    assert states(rack, tmp_path / "out") == ["finished", "refused"]
-    assert "--erase names 'S123'" in rack.tests(str(tmp_path / "out"))[1]["why"]
-    assert drives[1].starts == 0
+    assert done.stdout.startswith("1 of 3 tests finished; b2, slot 0")
+    assert ", and 1 more: out" in done.stdout.splitlines()[0]
+    assert states(rack) == ["finished", "refused", "refused"]
+    whys = [test["why"] for test in rack.tests(rack.cwd / "out")]
+    assert "--erase names 'S123'" in whys[1]
+    assert "nobody has named it to be erased: add erase = ..." in whys[2]
+    assert [drive.starts for drive in drives] == [1, 0, 0]
+    # named now, it is tested in the same directory
+    rack.list_drives({f"b{number + 1}": [drive] for number, drive in enumerate(drives)})
+    done = rack.here("run", "once.toml", "--drives", listed, "-o", "out", "--resume")
+    assert done.returncode == 0, done.stdout
+    assert [drive.starts for drive in drives] == [1, 1, 1]
 
 
 @pytest.mark.long
 def test_a_stopped_run_is_kept_and_resumed_only_when_asked(
-    rack: RackOfHosts, tmp_path: Path
+    rack: RackOfHosts, slow: CountingDrive
 ) -> None:
-    with counting_drive(tmp_path / "drive", 2, 256) as drive:
-        listed = rack.list_drives({"b1": [drive]})
-        words = ("once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
-        with started_run(rack, *words) as following:
-            wait_for_a_test(rack, following)
-            stopped = rack.run("stop", str(tmp_path / "out"))
-            assert stopped.stdout.startswith("1 test was told to stop")
-            _, errors = following.communicate(timeout=200)
-        assert following.returncode == 3, errors
-        (test,) = rack.tests(str(tmp_path / "out"))
-        assert test["state"] == "interrupted"
-        assert Recording.open(tmp_path / "out" / test["directory"]).meta.status == "interrupted"
-        assert rack.run("run", *words).returncode == 3
-        assert drive.starts == 1
-        set_rate(drive.rate, 100)
-        resumed = rack.run("run", *words, "--resume")
-        assert resumed.returncode == 0, resumed.stderr
-        assert drive.starts == 2
-    (test,) = rack.tests(str(tmp_path / "out"))
-    assert Recording.open(tmp_path / "out" / test["directory"]).meta.status == "finished"
+    words = ("once.toml", "--drives", rack.list_drives({"b1": [slow]}), "-o", "out")
+    with rack.started(*words) as following:
+        wait_for_a_test(rack, slow, following)
+        assert "another command follows this run" in complaint(rack.here("run", *words), 2)
+        # nor does another run get the drive
+        for name, more in (("second", []), ("again", ["--again"])):
+            assert rack.here("run", *words[:-1], name, *more).returncode == 4
+        stopped = rack.here("stop", "out")
+        assert stopped.stdout.startswith("1 test was told to stop")
+        output, errors = following.communicate(timeout=200)
+    assert following.returncode == 3, errors
+    assert output.startswith("0 of 1 tests finished; b1, slot 0")
+    assert states(rack) == ["interrupted"]
+    assert statuses(rack) == ["interrupted"]
+    assert rack.here("run", *words).returncode == 3
+    assert slow.starts == 1
+    ((test,), (locked,)) = (rack.tests(rack.cwd / name) for name in ("second", "again"))
+    assert ": running in run " in test["why"]
+    assert "another run is using this drive" in locked["why"]
+    set_rate(slow.rate, 100)
+    resumed = rack.here("run", *words, "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    assert slow.starts == 2
+    assert statuses(rack) == ["finished"]
+
+
+@pytest.mark.parametrize("has_recorded", [True, pytest.param(False, marks=pytest.mark.long)])
+def test_a_killed_test_hides_no_other_and_is_resumed_where_it_was(
+    rack: RackOfHosts, drives: list[CountingDrive], slow: CountingDrive, has_recorded: bool
+) -> None:
+    # a command was killed while it wrote for the first time what it was asked for
+    (rack.cwd / "out").mkdir()
+    (rack.cwd / "out" / f".heatsoak-{0:032x}").write_text('{"run": ')
+    listed = rack.list_drives({"b1": [slow], "b2": [drives[0]]})
+    words = ("once.toml", "--drives", listed, "-o", "out")
+    with rack.started(*words) as following:
+        killed = wait_for_a_test(rack, slow, following)
+        following.send_signal(signal.SIGINT)
+        _, errors = following.communicate(timeout=200)
+    assert following.returncode == 130, errors
+    assert "tests go on on their hosts" in errors.splitlines()[-1]
+    assert kill(killed)
+    assert until(lambda: killed.process() is None)
+    if not has_recorded:  # as if it had not been written yet
+        (killed.recording / "recording.json").unlink()
+    done = rack.here("run", *words)
+    assert done.returncode == 3, done.stderr
+    said = f"1 of 2 tests finished; b1, slot 0 ({slow.uri}): its process was killed"
+    assert done.stdout.startswith(said)
+    assert states(rack) == ["cut", "finished"]
+    assert statuses(rack) == (["running", "finished"] if has_recorded else ["finished"])
+    assert slow.starts == 1
+    if has_recorded:
+        set_rate(slow.rate, 100)
+        resumed = rack.here("run", *words, "--resume")
+        assert resumed.returncode == 0, resumed.stdout
+        assert statuses(rack) == ["finished"] * 2
+        assert slow.is_whole
 
 
 @pytest.mark.long
-def test_who_stops_following_does_not_stop_tests(rack: RackOfHosts, tmp_path: Path) -> None:
-    with counting_drive(tmp_path / "drive", 2, 256) as drive:
-        listed = rack.list_drives({"b2": [drive]})
-        words = ("once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
-        with started_run(rack, *words) as following:
-            wait_for_a_test(rack, following)
-            following.send_signal(2)
-            _, errors = following.communicate(timeout=200)
-        assert following.returncode == 130
-        assert "tests go on on their hosts" in errors.splitlines()[-1]
-        set_rate(drive.rate, 100)
-        assert rack.run("run", *words).returncode == 0
-        assert drive.starts == 1
-        assert drive.is_whole
-
-
-@pytest.mark.long
-def test_a_run_waits_for_its_hosts_and_begins_where_a_killed_one_had_begun_to(
-    tmp_path: Path, drives: list[CountingDrive]
+def test_nothing_begins_after_a_stop_that_a_host_has_not_heard(
+    rack: RackOfHosts, drives: list[CountingDrive]
 ) -> None:
-    with rack_of_hosts(tmp_path, ("b1", "b2")) as rack:
-        (tmp_path / "once.toml").write_text(FILL_ONCE)
-        listed = rack.list_drives({"b1": [drives[0]], "b2": [drives[1]]})
-        # killed while it wrote for the first time what it was asked for
-        (tmp_path / "out").mkdir()
-        (tmp_path / "out" / f".heatsoak-{0:032x}").write_text('{"run": ')
-        words = ("once.toml", "--drives", listed, "-o", "out", "--wait", "200s")
-        rack.hosts[1].worker.end()
-        with started_run(rack, *words) as following:
-            assert until(lambda: "host b2: does not answer" in said(following))
-            rack.hosts[1].worker.begin()
-            _, errors = following.communicate(timeout=400)
-        assert following.returncode == 0, errors
-        assert states(rack, tmp_path / "out") == ["finished"] * 2
-        rack.hosts[1].worker.end()
-        # what is collected needs no host
-        assert rack.run("stop", "out").stdout.startswith("0 tests were told to stop")
+    away, waits = rack.host("b1"), rack.host("b2")
+    away.falls_ill("away")
+    listed = rack.list_drives({"b1": [drives[0]], "b2": [drives[1]]})
+    words = ("once.toml", "--drives", listed, "-o", "out", "--together", "rack")
+    with rack.started(*words, "--wait", "1h") as following:
+        assert until(lambda: [one.status().state for one in waits.kept()] == ["ready"])
+        waits.falls_ill("away")
+        said = complaint(rack.here("stop", "out"), 3)
+        assert "b1 and b2: not told, where tests go on" in said
+        assert "No route to host): repeat this when they answer" in said
+        for host in (away, waits):
+            host.recovers()
+        output, _ = following.communicate(timeout=200)
+    assert following.returncode == 3
+    assert output.startswith(f"0 of 2 tests finished; b1, slot 0 ({drives[0].uri}): stopped before")
+    assert states(rack) == ["interrupted"] * 2
+    assert [drive.starts for drive in drives] == [0, 0, 0]
+    done = rack.here("run", *words, "--resume")
+    assert done.returncode == 0, done.stdout
+    begun = [each.read().newest for name in ("b1", "b2") for each in rack.host(name).kept()]  # type: ignore[union-attr]
+    assert max(one.ready_at_s for one in begun) <= min(one.go_at_s for one in begun)  # type: ignore[type-var,operator]
     assert [drive.starts for drive in drives] == [1, 1, 0]
 
 
-def said(process: subprocess.Popen[str]) -> str:
-    """Return the next line of a command."""
-    assert process.stderr is not None
-    return process.stderr.readline()
-
-
-@pytest.mark.long
-def test_who_stops_tests_is_told_of_hosts_that_do_not_answer(tmp_path: Path) -> None:
-    with (
-        rack_of_hosts(tmp_path, ("b1", "b2")) as rack,
-        counting_drive(tmp_path / "1", 2, 256) as one,
-        counting_drive(tmp_path / "2", 2, 256) as other,
-    ):
-        (tmp_path / "once.toml").write_text(FILL_ONCE)
-        words = ("once.toml", "--drives", rack.list_drives({"b1": [one], "b2": [other]}))
-        with started_run(rack, *words, "-o", "out") as following:
-            assert until(lambda: all(host.under_way() for host in rack.hosts))
-            following.send_signal(2)
-            following.communicate(timeout=200)
-        rack.hosts[1].worker.end()
-        done = rack.run("stop", "out")
-        assert done.returncode == 3
-        assert "no answer from b2, where tests go on" in done.stderr
-        assert until(lambda: not rack.hosts[0].under_way())
-        assert rack.hosts[1].under_way()
-
-
-@pytest.mark.long
-def test_a_test_that_was_killed_before_it_recorded_anything_does_not_hide_the_others(
-    rack: RackOfHosts, drives: list[CountingDrive], tmp_path: Path
+def test_a_run_that_was_stopped_while_nobody_followed_it_goes_on_when_asked(
+    rack: RackOfHosts, drives: list[CountingDrive]
 ) -> None:
-    with counting_drive(tmp_path / "drive", 2, 256) as slow:
-        listed = rack.list_drives({"b1": [slow], "b2": [drives[0]]})
-        words = ("once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
-        with started_run(rack, *words) as following:
-            assert until(lambda: any(kept.was_started(1) for kept in rack.hosts[0].under_way()))
-            following.send_signal(2)
-            following.communicate(timeout=200)
-        (killed,) = rack.hosts[0].under_way()
-        assert kill(killed)
-        assert until(lambda: killed.process() is None)
-        # as if it had not been written yet
-        (killed.recording / "recording.json").unlink(missing_ok=True)
-        done = rack.run("run", *words)
-    assert done.returncode == 3
-    assert done.stdout.startswith("1 of 2 tests finished")
-    cut, finished = rack.tests(str(tmp_path / "out"))
-    assert (cut["state"], cut["directory"]) == ("cut", None)
-    assert Recording.open(tmp_path / "out" / finished["directory"]).meta.status == "finished"
+    rack.host("b1").falls_ill("away")
+    words = ("once.toml", "--drives", rack.list_drives({"b1": [drives[0]]}), "-o", "out")
+    with rack.started(*words) as following:
+        assert until(lambda: "b1 status" in rack.calls())
+        following.kill()
+    rack.host("b1").recovers()
+    assert rack.here("stop", "out").returncode == 0
+    assert drives[0].starts == 0
+    done = rack.here("run", *words, "--resume")
+    assert done.returncode == 0, done.stdout
+    assert drives[0].starts == 1
+
+
+#: What may ail a host, and what is said of its test.
+AILMENTS = {
+    "away": "No route to host",
+    "closed": "cannot be made: No such file or directory: set HEATSOAK_RACK to a directory that",
+    "old": "has heatsoak 0.1, and this is ",
+    "bare": "has no heatsoak that can be run: sh: 1: heatsoak: not found",
+    "hangs": "no answer in 30 s",
+}
 
 
 @pytest.mark.long
-def test_a_run_is_served_for_prometheus(rack: RackOfHosts, tmp_path: Path) -> None:
-    with counting_drive(tmp_path / "drive", 2, 256) as drive:
-        listed = rack.list_drives({"b2": [drive]})
-        words = ("once.toml", "--drives", listed, "-o", str(tmp_path / "out"))
-        with started_run(rack, *words, "--metrics", "127.0.0.1:0") as following:
-            assert following.stderr is not None
-            url = following.stderr.readline().removeprefix("heatsoak: ").split()[-1]
-            found: dict[tuple[str, ...], float] = {}
-
-            def has_throughput() -> bool:
-                assert following.poll() is None, following.communicate()
-                with urlopen(url, timeout=30) as answer:
-                    found.update(values(answer.read().decode()))
-                return any("bytes_per_second" in key[0] for key in found)
-
-            assert until(has_throughput)
-            set_rate(drive.rate, 100)
-            following.communicate(timeout=200)
-        assert following.returncode == 0
-    assert found["heatsoak_rack_test_state", "b2", drive.uri, "running"] == 1
-    assert found["heatsoak_rack_test_state", "b2", drive.uri, "cut"] == 0
-    assert found["heatsoak_write_bytes_total", "b2", drive.uri] > 0
-    assert found["heatsoak_write_bytes_per_second", "b2", drive.uri] > 0
-    assert found["heatsoak_drive_info", "b2", drive.uri] == 1
-
-
-def values(text: str) -> dict[tuple[str, ...], float]:
-    """Return metrics by their names, hosts, devices, and states where they have one."""
-    keys = ("host", "device", "state")
-    return {
-        (one.name, *(one.labels[key] for key in keys if key in one.labels)): one.value
-        for family in text_string_to_metric_families(text)
-        for one in family.samples
-    }
-
-
-def test_a_dry_run_touches_nothing(
-    rack: RackOfHosts, drives: list[CountingDrive], tmp_path: Path
+def test_a_bad_host_fails_its_own_tests_alone(
+    rack: RackOfHosts, drives: list[CountingDrive], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    listed = rack.list_drives({"b1": [drives[0]], "b2": [drives[1]]})
-    words = ("run", "once.toml", "--drives", listed, "-o", str(tmp_path / "out"), "--dry-run")
-    rack.here("drives")  # each host has a name for itself since
-    before = {host.name: sorted(host.home.iterdir()) for host in rack.hosts}
+    monkeypatch.setattr(Reach.ask, "__kwdefaults__", {"given": None, "wait_s": 30.0})
+    for how in AILMENTS:
+        rack.host(how).falls_ill(how)
+    listed = rack.list_drives({how: [SIMULATED] for how in AILMENTS} | {"b1": [drives[0]]})
+    words = ("run", "once.toml", "--drives", listed, "-o", "out")
+    done = rack.here(*words, "--wait", "0s")
+    assert done.returncode == 3, done.stderr
+    first = done.stdout.splitlines()[0]
+    assert first.startswith(f"1 of 6 tests finished; away, slot 0 ({SIMULATED}): no answer: ssh: ")
+    assert first.endswith("for 0 s, and 4 more: out")
+    rows = {row["host"]: row for row in rack.tests(rack.cwd / "out")}
+    for how, said in AILMENTS.items():
+        assert rows[how]["state"] == "failed"
+        assert said in rows[how]["why"]
+    assert drives[0].starts == 1
+    # cured, they are tested in the same directory
+    for how in AILMENTS:
+        rack.host(how).recovers()
+    done = rack.here(*words, "--resume")
+    assert done.returncode == 0, done.stdout
+    assert drives[0].starts == 1
+
+
+def test_a_dry_run_touches_nothing(rack: RackOfHosts, drives: list[CountingDrive]) -> None:
+    listed = rack.list_drives({"b1": [drives[0]], "b2": [drives[1]], "b3": [SIMULATED]})
+    rack.host("b3").falls_ill("bare")
+    words = ("run", "once.toml", "--drives", listed, "-o", "out", "--dry-run")
     done = rack.here(*words)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 3, done.stderr
     # what is the same for several drives is said once
     assert done.stdout.count("fill") == 1
-    assert f"{drives[0].uri} of b1, {drives[1].uri} of b2" in done.stdout.replace("\n", "")
-    assert {host.name: sorted(host.home.iterdir()) for host in rack.hosts} == before
-    assert not (tmp_path / "out").exists()
+    said = done.stdout.replace("\n", "")
+    assert f"{drives[0].uri} of b1, {drives[1].uri} of b2" in said
+    assert f"{SIMULATED} of b3: has no heatsoak that can be run" in said
+    assert not [*rack.cwd.glob("home-*")]
+    assert not (rack.cwd / "out").exists()
     assert [drive.starts for drive in drives] == [0, 0, 0]
     rows = json.loads(rack.here(*words, "--format", "json").stdout)
     assert complaints(rows, schema("rack-run-dry-run", rack)) == []
-    assert [row["runs"][0]["protocol"] for row in rows] == ["once", "once"]
+    assert [[run["protocol"] for run in row["runs"]] for row in rows] == [["once"], ["once"], []]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a loop device")
+@needs_root
 def test_drives_are_listed_for_a_run(rack: RackOfHosts, tmp_path: Path) -> None:
+    rack.host("b3").falls_ill("away")
     with attached(tmp_path / "image", 32 << 20) as drive:
-        done = rack.here("drives", "-o", str(tmp_path / "rack.toml"), "--format", "json")
-        assert done.returncode == 0, done.stderr
-        assert complaints(json.loads(done.stdout), schema("rack-drives", rack)) == []
-        ours = [row for row in json.loads(done.stdout) if row["path"] == str(drive)]
-        assert [row["host"] for row in ours] == ["b1", "b2"]  # both are this machine
-        listed = (tmp_path / "rack.toml").read_text()
-        assert listed.count(ours[0]["id"]) == 4
-        # it has no serial, so that each host may have one of that name
-        (tmp_path / "rack.toml").write_text(f'[[drive]]\non = "{ours[0]["id"]}"\n')
-        refused = rack.here(
-            *("run", "once.toml", "--drives", str(tmp_path / "rack.toml")),
-            *("-o", str(tmp_path / "out")),
-        )
-    assert refused.returncode == 2
-    assert "is on several hosts, b1, b2: name its host" in refused.stderr
+        done = rack.here("drives", "b1", "b2", "b3", "-o", "racks.toml", "--format", "json")
+    assert done.returncode == 3
+    assert "b3: no answer: ssh: connect to host b3 port 22: No route to host: its drives" in (
+        done.stderr
+    )
+    assert complaints(json.loads(done.stdout), schema("rack-drives", rack)) == []
+    ours = [row for row in json.loads(done.stdout) if row["path"] == str(drive)]
+    assert [row["host"] for row in ours] == ["b1", "b2"]  # both are this machine
+    listed = tomllib.loads((tmp_path / "racks.toml").read_text())
+    assert listed["hosts"] == ["b1", "b2"]
+    drives = [one["host"] for one in listed["drive"] if one["erase"] == ours[0]["id"]]
+    assert drives == ["b1", "b2"]
+    # a file of hosts is as good as their names
+    (tmp_path / "hosts.toml").write_text('hosts = ["b1"]')
+    again = json_here(*rack.command("drives", "hosts.toml")[3:], cwd=rack.cwd)
+    assert {row["host"] for row in again} <= {"b1"}
 
 
-def test_wrong_drives_are_named(rack: RackOfHosts, tmp_path: Path) -> None:
-    three = "".join(f'[[drive]]\nhost = "{host}"\non = "S1"\n' for host in ("b1", "b9", "b8"))
+@needs("ansible-inventory")
+def test_hosts_of_an_inventory_are_those_of_ansible(
+    rack: RackOfHosts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Path(shutil.which("ansible-inventory") or "")
+    monkeypatch.setenv("HEATSOAK_TOOLS", str(place.parent))
+    (rack.cwd / "hosts.ini").write_text("[rack]\nb[1:2]\nb3 ansible_host=10.0.0.13\n")
+    done = rack.here("drives", "hosts.ini", "--scheduler", "tcp://10.0.0.1:8786")
+    assert done.returncode == 0
+    assert "tcp://10.0.0.1:8786: hosts are reached by --by now" in done.stderr
+    assert sorted(rack.calls()) == ["10.0.0.13 json", "b1 json", "b2 json"]
+
+
+def test_wrong_hosts_and_drives_are_named(rack: RackOfHosts) -> None:
     for listed, said in (
-        ("", "rack.toml: drive is missing"),
-        ('[[drive]]\nhost = "b9"\non = "sim:samsung-950-pro-512"', "host b9: does not answer"),
-        (three, "hosts b8, b9: do not answer; those that do are b1, b2"),
-        ('[[drive]]\non = "S1"', "S1: no host has a drive of that id: name its host"),
-        ('[[drive]]\nhost = "b1"\non = "S1"\n' * 2, "S1: is listed twice"),
-        ('[[drive]]\nhost = "b1"\nin = "S1"', "rack.toml"),
+        ("", "racks.toml: names no host"),
+        ('[[drive]]\non = "S1"', "drive S1: name its host"),
+        ('[[drive]]\nhost = "b1"\non = "S1"\n' * 2, "drive S1 of b1 is listed twice"),
+        ('[[drive]]\nhost = "b1"\nin = "S1"', "racks.toml"),
+        ('[[drive]]\nhost = "-oProxyCommand=x"\non = "S1"', "'-oProxyCommand=x': is no host's"),
+        ('hosts = ["b1; x"]', "'b1; x': is no host's name, such as b1"),
+        ('hosts = ["b1"]', "once: writes, so name the drives that may be erased in racks.toml"),
     ):
-        (tmp_path / "rack.toml").write_text(listed)
-        words = ("--drives", str(tmp_path / "rack.toml"), "-o", str(tmp_path / "o"))
-        done = rack.here("run", "once.toml", *words, "--wait", "0s")
-        assert done.returncode == 2, done.stderr
-        assert len(done.stderr.splitlines()) == 1
-        assert said in done.stderr
-        assert not (tmp_path / "o").exists()
-    # a protocol that writes needs a list
-    done = rack.here("run", "once.toml", "-o", str(tmp_path / "o"))
-    assert done.returncode == 2
-    assert "once: writes, so name the drives that may be erased with --drives FILE" in done.stderr
+        (rack.cwd / "racks.toml").write_text(listed)
+        words = ("--drives", "racks.toml", "-o", "o", "--wait", "0s")
+        assert said in complaint(rack.here("run", "once.toml", *words), 2)
+        assert not (rack.cwd / "o").exists()
+    done = rack.here("run", "once.toml", "-o", "o")
+    assert "name hosts and drives with --drives FILE" in complaint(done, 2)
+    for name in ("-oProxyCommand=x", "$(x)"):
+        assert "is no host's name" in complaint(rack.here("drives", "--", name), 2)
+    done = heatsoak_here("rack", "drives", "b1", "--by", "no-such {host}", cwd=rack.cwd)
+    assert "b1: --by no-such {host}: no-such cannot be run" in done.stderr
+    assert rack.calls() == []
 
 
 def test_a_list_of_drives_that_none_may_write_can_be_extended() -> None:
-    text = as_toml({}, {})
+    text = as_toml({"b1": []})
     assert "None can be written safely" in text
-    assert tomllib.loads(text + '\n[[drive]]\non = "S1"\n') == {"drive": [{"on": "S1"}]}
+    more = tomllib.loads(text + '\n[[drive]]\non = "S1"\n')
+    assert more == {"hosts": ["b1"], "drive": [{"on": "S1"}]}
+
+
+def test_ssh_gets_one_word_for_its_shell_and_no_host_as_an_option() -> None:
+    words = ["heatsoak", "rack", "host", "status", "a b"]
+    own = ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15"]
+    own += ["-o", "ServerAliveInterval=15"]
+    said = "heatsoak rack host status 'a b'"
+    assert Reach("ssh {host}").command("b1", words) == [*own, "--", "b1", said]
+    through = Reach("ssh -J head {host}").command("b1", words)
+    assert through == [*own, "-J", "head", "--", "b1", said]
+    assert Reach("sh -c").command("b1", words) == ["sh", "-c", said]
+    by_docker = Reach("docker exec -i {host}").command("b1", words)
+    assert by_docker == ["docker", "exec", "-i", "b1", *words]
+    for by in ("", "ssh '"):
+        with pytest.raises(errors.UsageError):
+            Reach(by)
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0")), max_size=4))
+def test_words_arrive_as_they_were(words: list[str]) -> None:
+    told = ["printf", "%s\\0", "", *words]
+    by_shell = Reach("sh -c").command("b1", told)
+    by_ssh = Reach("ssh {host}").command("b1", told)
+    for command in (by_shell, ["sh", "-c", by_ssh[-1]]):
+        done = subprocess.run(command, capture_output=True, check=True)
+        assert done.stdout.decode() == "\0".join(["", *words, ""])
+
+
+@pytest.fixture
+def sshd(tmp_path: Path) -> Iterator[list[str]]:
+    """A server of ssh's for this machine, with keys of its own; gives what ``--by`` needs."""
+    program = shutil.which("sshd") or "sshd"
+    Path("/run/sshd").mkdir(exist_ok=True)  # its package makes it when systemd starts it
+    for name in ("host", "own"):
+        subprocess.run(["ssh-keygen", "-q", "-N", "", "-f", tmp_path / name], check=True)
+    port, names = free_port(), ("HEATSOAK_LOCKS", "HEATSOAK_STATE", "PYTHONPATH")
+    known = " ".join(f'{name}="{os.environ[name]}"' for name in names if name in os.environ)
+    known += f' HEATSOAK_RACK="{tmp_path}/home" PATH="{tmp_path}:{os.environ["PATH"]}"'
+    (tmp_path / "heatsoak").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m heatsoak "$@"\n')
+    (tmp_path / "heatsoak").chmod(0o755)
+    (tmp_path / "sshd").write_text(
+        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {tmp_path}/host\nPidFile none\n"
+        f"AuthorizedKeysFile {tmp_path}/own.pub\nStrictModes no\nUsePAM no\nSetEnv {known}\n"
+    )
+    with subprocess.Popen([program, "-D", "-e", "-f", tmp_path / "sshd"]) as server:
+        own = ["-F", "none", "-p", str(port), "-i", str(tmp_path / "own")]
+        own += ["-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"]
+        yield ["--by", f"ssh {shlex.join(own)} {{host}}"]
+        server.terminate()
+
+
+@needs_root
+@needs("sshd", "ssh")
+def test_a_host_is_reached_by_ssh(
+    sshd: list[str], tmp_path: Path, drives: list[CountingDrive]
+) -> None:
+    rack = RackOfHosts(tmp_path)
+    listed = rack.list_drives({"127.0.0.1": [drives[0]]})
+    words = ("rack", "run", "once.toml", "--drives", listed, "-o", "out", *sshd)
+    done = heatsoak_here(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert statuses(rack) == ["finished"]
+    assert drives[0].starts == 1
 
 
 def code_of_the_docs(begins: str) -> list[str]:
@@ -597,74 +622,28 @@ def code_of_the_docs(begins: str) -> list[str]:
 
 
 @pytest.mark.long
-def test_the_docs_alone_lead_to_a_report(tmp_path: Path) -> None:
-    port = free_port()
-    # what a reader replaces: addresses, and the drives, of which this machine has none
-    own = {"tls://10.0.0.1:8786": f"tcp://127.0.0.1:{port}"}
-    own |= {"10.0.0.11": "127.0.0.1", "10.0.0.1": "127.0.0.1", "8786": str(port)}
-    own |= {"heatsoak ": f"{shlex.quote(sys.executable)} -m heatsoak "}
-    own |= {"dask ": f"{shlex.quote(DASK)} "}
-    (workers,) = code_of_the_docs("dask scheduler")
-    commands, (listed,) = code_of_the_docs("heatsoak rack drives")[0], code_of_the_docs("# rack")
-    for theirs, ours in own.items():
-        workers, commands = workers.replace(theirs, ours), commands.replace(theirs, ours)
-    listed = re.sub("(?m)^erase.*", "", listed)
-    listed = listed.replace("S3PTNX0J900001", "sim:samsung-950-pro-512")
-    env = {"HEATSOAK_RACK": str(tmp_path / "home")}
-    done: list[subprocess.CompletedProcess[str]] = []
-
-    def runs(command: str) -> bool:
-        words = shlex.split(command, comments=True)
-        one = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-        done.append(one)
-        # what was started above may not be there yet
-        return not re.search("no workers|does not answer|no answer", one.stderr)
-
-    with ExitStack() as stack:
-        for number, command in enumerate(workers.splitlines()):
-            output = tmp_path / f"dask-{number}.txt"
-            stack.callback(Supervised(shlex.split(command), output, env).end)
-        for command in commands.splitlines():
-            assert until(partial(runs, command))
-            assert done[-1].returncode == 0, done[-1]
-            if "rack drives" in command:
-                (tmp_path / "rack.toml").write_text(listed)
-    assert done[-1].stdout.startswith("The drive passes")
-    assert (tmp_path / "monday.html").stat().st_size > 10_000
+def test_the_docs_alone_lead_to_a_report(rack: RackOfHosts) -> None:
+    (commands,), (listed,) = code_of_the_docs("heatsoak rack drives"), code_of_the_docs("# racks")
+    # what a reader replaces: the drives, of which this machine has none
+    listed = re.sub("(?m)^erase.*", "", listed).replace("S3PTNX0J900001", SIMULATED)
+    for command in commands.splitlines():
+        program, group, name, *words = shlex.split(command, comments=True)
+        assert (program, group) == ("heatsoak", "rack")
+        own = (
+            rack.command(name, *words)[3:] if name in ("drives", "run") else ["rack", name, *words]
+        )
+        done = heatsoak_here(*own, cwd=rack.cwd)
+        assert done.returncode == 0, done
+        if name == "drives":
+            (rack.cwd / "racks.toml").write_text(listed)
+    assert done.stdout.startswith("The drive passes")
+    assert (rack.cwd / "monday.html").stat().st_size > 10_000
 
 
 def test_the_group_alone_says_what_there_is(tmp_path: Path) -> None:
-    done = heatsoak_here("rack", cwd=tmp_path)
-    assert done.returncode == 0
-    for command in ("drives", "run", "stop", "report"):
-        assert f"\n  {command} " in done.stdout
-
-
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
-def test_only_who_has_a_key_takes_part(tmp_path: Path) -> None:
-    keys = made_keys(tmp_path / "keys")
-    with rack_of_hosts(tmp_path, ("b1",), keys=keys) as rack:
-        done = rack.run("drives", "--format", "json")
-        assert done.returncode == 0, done.stderr
-        assert {row["host"] for row in json.loads(done.stdout)} <= {"b1"}
-        rack.env = {}
-        refused = rack.run("drives")
-    assert refused.returncode == 3
-    assert len(refused.stderr.splitlines()) == 1
-    assert "needs a key and certificates" in refused.stderr
-
-
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
-@pytest.mark.parametrize("name", ["heatsoak-head", "heatsoak-host"])
-def test_units_are_understood(tmp_path: Path, name: str) -> None:
-    unit = tmp_path / f"{name}.service"
-    unit.write_text(
-        (CONTRIB / unit.name).read_text().replace("/opt/heatsoak/bin/dask", f'"{DASK}"')
-    )
-    checked = subprocess.run(
-        ["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, check=False
-    )
-    assert (checked.returncode, checked.stderr) == (0, "")
+    said = done_here("rack", cwd=tmp_path).stdout
+    for command in ("drives", "run", "stop", "report", "host"):
+        assert f"\n  {command} " in said
 
 
 @pytest.mark.skipif(shutil.which("systemd-run") is None, reason="systemd is not installed")

@@ -56,6 +56,7 @@ on = "S01"
 erase = "S01"
 labels = { slot = "top", bay = 1 }
 [[drive]]
+host = "b2"
 on = "/dev/nvme0n1"
 """
 #: Heat does not show in less than 10 s.

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import ValidationError
 
 from heatsoak import errors, system, writing
 from heatsoak.cli import common
@@ -83,7 +84,12 @@ def start_command(
 ) -> int:
     name = _named(host_name)
     if tests is not None:
-        order = Order.model_validate_json(sys.stdin.read())
+        try:
+            order = Order.model_validate_json(sys.stdin.read())
+        except ValidationError as error:
+            raise errors.UsageError(
+                "--tests: no order came by standard input: docker exec needs -i"
+            ) from error
     elif protocol is None or (on is None) == (drives is None):
         raise errors.UsageError("name the protocol, and a drive with --on or a file with --drives")
     else:

@@ -89,13 +89,14 @@ def start(tests: Sequence[RackTest], attempts: Sequence[int], *, again: bool = F
     """
     for test, attempt in zip(tests, attempts, strict=True):
         kept = Kept.of(test)
-        is_new = kept.read() is None
         with kept.changing(test) as state:
-            if kept.process() is not None:
+            comes = state.newest.ended is None and state.newest.may_come
+            if kept.process() is not None or comes:
                 continue  # of an attempt before, it comes to its end first
             one = state.attempt(attempt)
-            if one.has_begun or one.may_come:
+            if one.has_begun:
                 continue
+            is_new = not any(each.began_unix_s is not None for each in state.attempts)
             refused = _tested_elsewhere(test) if is_new and not again else None
             if refused is not None:
                 one.ended = Ended(exit_code=errors.RefusedError.exit_code, why=refused)
@@ -225,8 +226,8 @@ def perform(directory: Path, attempt: int) -> int:
             return 0  # another process does it
         with kept.changing() as state:
             one = state.attempt(attempt)
-            if one.has_begun:
-                return 0
+            if one.has_begun or attempt < len(state.attempts):
+                return 0  # its process comes too late
             one.asked, one.ready_at_s, one.go_at_s = 0, None, None  # of one killed while it waited
         try:
             with kept.room_for_the_end():

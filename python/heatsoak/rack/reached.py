@@ -50,6 +50,7 @@ class Reach:
         if Path(program).name == "ssh":
             # it joins words with spaces, for a shell
             own = ["-o", "BatchMode=yes", "-o", f"ConnectTimeout={_CONNECT_S}"]
+            own += ["-o", f"ServerAliveInterval={_CONNECT_S}"]  # ends what a dead host left open
             at = given.index(host) if host in given else len(given)
             return [program, *own, *given[:at], "--", *given[at:], shlex.join(words)]
         if given and given[-1] == "-c":

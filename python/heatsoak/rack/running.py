@@ -85,9 +85,11 @@ def run_rack(asked: RackRequest) -> state.Rack:
         rack = _continued(asked) or _new(asked)
         stopped = asked.directory / _STOPPED
         if asked.resume or asked.again:
+            never = "absent" if stopped.exists() else None  # their hosts may have heard of the stop
             stopped.unlink(missing_ok=True)
             for row in rack.tests:
-                if Status(state=row.state).has_ended and row.state != "finished":
+                has_ended = Status(state=row.state).has_ended and row.state != "finished"
+                if has_ended or row.state == never:
                     row.attempt, row.is_collected = row.attempt + 1, False
                     row.take(Status())
         _Following(asked, rack).run()

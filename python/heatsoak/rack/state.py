@@ -53,10 +53,12 @@ class Listed(Strict):
     def _check(self) -> "Listed":
         for index, one in enumerate(self.drive):
             if one.host is None and len(self.hosts) != 1:
-                raise ValueError(f"{one.on}: name its host")
+                raise ValueError(f"drive {one.on}: name its host")
             for other in self.drive[:index]:
                 if (other.host, other.on) == (one.host, one.on):
-                    raise ValueError(f"{one.on} of {one.host or self.hosts[0]}: is listed twice")
+                    raise ValueError(
+                        f"drive {one.on} of {one.host or self.hosts[0]} is listed twice"
+                    )
         if not self.every_host:
             raise ValueError("names no host: hosts = [...], or [[drive]] with host = ...")
         for name in self.every_host:

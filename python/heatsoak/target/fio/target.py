@@ -29,7 +29,6 @@ from heatsoak.target.guard.look import (
     mark,
     nothing_found,
     remember,
-    unmark,
 )
 from heatsoak.units import Size
 from heatsoak.words import size_text
@@ -136,7 +135,6 @@ class FioTarget(ABC):
         with suppress(OSError, errors.ToolError):  # then the next run asks
             if not changes(self._seen, held):
                 remember(name, look_for_data(held))
-            unmark(name)
 
     def purge(self, method: protocol.PurgeMethod = "auto") -> Iterator[base.Batch]:
         """Forget all data, and use the whole target from then on."""

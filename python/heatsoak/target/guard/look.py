@@ -315,17 +315,12 @@ def remember(name: str, data: Data) -> None:
 def mark(name: str, directory: Path) -> None:
     """Remember, before its first byte, that the run recorded in `directory` writes `name`.
 
-    One that is killed leaves the mark, by which it is known when it is resumed.
+    It is known by that when it is resumed, after a kill or a stop: what a load had begun to write
+    may arrive after :func:`remember` has looked. The next run that writes makes its own.
     """
     with suppress(OSError):  # then the run after a kill asks
         writing.own_directory(_directory())
         writing.replace_file(_mark(name), str(directory.absolute()).encode())
-
-
-def unmark(name: str) -> None:
-    """Forget :func:`mark`, once it is remembered what the run left."""
-    with suppress(OSError):
-        _mark(name).unlink(missing_ok=True)
 
 
 def _directory() -> Path:
