@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from urllib.request import urlopen
 
 import polars as pl
@@ -16,7 +15,7 @@ import pytest
 from command import done_here
 from counted_disk import CountedDisk
 from heatsoak.analysis import RecordingFindings, StepFindings, analyze
-from heatsoak.bench.metrics import DriveState, Metrics, Scrapes, address_of, seen_of, serving
+from heatsoak.bench.metrics import DriveState, Metrics, address_of, seen_of, serving
 from heatsoak.bench.recorder import Latest
 from heatsoak.bench.watch import DriveWatch
 from heatsoak.errors import UsageError
@@ -194,31 +193,6 @@ def without_times(text: str) -> str:
             series, value, _ = line.rsplit(" ", 2)
             found.setdefault(series, f"{series} {value}")
     return "\n".join(found.values()) + "\n"
-
-
-@pytest.mark.parametrize(("asks_at_s", "ends_s"), [(9.0, 9.0), (None, 4 + 4 * 1.5)])
-def test_who_asks_again_and_again_sees_the_end(
-    monkeypatch: pytest.MonkeyPatch, asks_at_s: float | None, ends_s: float
-) -> None:
-    now_s = 0.0
-
-    def sleep(for_s: float) -> None:
-        nonlocal now_s
-        now_s += for_s
-        if asks_at_s is not None and now_s >= asks_at_s:
-            list(scrapes.collect())
-
-    clock = SimpleNamespace(monotonic=lambda: now_s, sleep=sleep)
-    monkeypatch.setattr("heatsoak.bench.metrics.time", clock)
-    scrapes = Scrapes(HostMetrics("b1", []))
-    scrapes.wait_for_the_next()
-    assert now_s == 0  # nobody ever asked
-    list(scrapes.collect())
-    now_s = 4.0
-    list(scrapes.collect())
-    now_s = 4.5
-    scrapes.wait_for_the_next()
-    assert now_s == pytest.approx(ends_s, abs=0.11)
 
 
 @needs_promtool

@@ -6,9 +6,8 @@ miss nothing.
 """
 
 import socket
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, get_args
 
@@ -17,11 +16,10 @@ from heatsoak.bench.recorder import Latest
 from heatsoak.bench.watch import DriveWatch
 from heatsoak.errors import UsageError
 from heatsoak.exporter import openmetrics
-from heatsoak.output import announce, print_err
+from heatsoak.output import print_err
 from heatsoak.recording import SensorMeta, columns
 from heatsoak.sensor import SensorInfo
 from heatsoak.units import is_possible_temp
-from heatsoak.words import duration_text
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -84,38 +82,6 @@ def seen_of(watch: DriveWatch) -> DriveState:
         verdict=found.steps[-1].verdict if found is not None and found.steps else None,
         info={"firmware": device.firmware},
     )
-
-
-#: The longest time to wait for a last scrape.
-_LAST_SCRAPE_S = 90.0
-#: How much later a scrape may come than the last two were apart.
-_LATER = 1.5
-
-
-class Scrapes:
-    """Passes on metrics, and knows when somebody asked for them."""
-
-    def __init__(self, collector: "Collector") -> None:
-        self._collector = collector
-        self._at_s: list[float] = []
-
-    def collect(self) -> Iterator["Metric"]:
-        """Yield the metrics."""
-        yield from self._collector.collect()
-        self._at_s = [*self._at_s[-1:], time.monotonic()]
-
-    def wait_for_the_next(self) -> None:
-        """Let somebody who asks again and again see how it ended; Ctrl-C ends the wait."""
-        if len(self._at_s) < 2:
-            return
-        now_s, (first_s, last_s) = time.monotonic(), self._at_s
-        give_up_s = last_s + _LATER * (last_s - first_s)
-        give_up_s = min(give_up_s, now_s + _LAST_SCRAPE_S)
-        if give_up_s > now_s:
-            announce(f"metrics: waiting up to {duration_text(give_up_s - now_s)} for a last scrape")
-        with suppress(KeyboardInterrupt):
-            while self._at_s[-1] < now_s and time.monotonic() < give_up_s:
-                time.sleep(0.1)
 
 
 @contextmanager
