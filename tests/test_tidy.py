@@ -157,6 +157,8 @@ def opens_to_write(call: ast.Call) -> bool:
     if name in MAKERS:
         return name not in ("copy", "copy2") or owner == "shutil"
     words = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if any(keyword.arg == "fileobj" for keyword in call.keywords):
+        return False  # into what is open
     if name == "open" and owner == "os":
         return "O_CREAT" in ast.unparse(call)
     modes = [word.value for word in words if isinstance(word, ast.Constant)]

@@ -11,25 +11,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from heatsoak.bench import metrics
-from heatsoak.bench.recorder import Latest, add_moved, nothing_moved
+from heatsoak.bench import metrics, recorder
 from heatsoak.errors import UsageError
 from heatsoak.exporter.openmetrics import Sample, metric
 from heatsoak.rack.kept import Kept, State
-from heatsoak.recording import Recording
-from heatsoak.recording.columns import OpenMetricsFamily, Owner, column_of
+from heatsoak.recording import Recording, columns
 from heatsoak.recording.meta import JOURNAL
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
-_STATE = OpenMetricsFamily(
+_STATE = columns.OpenMetricsFamily(
     "heatsoak_rack_test_state", "1 for where a test of the rack stands, 0 for the rest."
 )
-_PROGRESS = OpenMetricsFamily(
+_PROGRESS = columns.OpenMetricsFamily(
     "heatsoak_rack_test_progress_ratio", "Share of a test's planned time that has passed."
 )
 _STATES = get_args(State)
+_OF_A_LOAD = (columns.Owner.LOAD, columns.Owner.SAMPLE)
 #: A reading that is older than the newest by this is no longer of now, and of a load it is over.
 _STALE_S, _LOAD_IS_OVER_S = 60.0, 3.0
 
@@ -44,7 +43,7 @@ class _Journal:
     """
 
     newest: dict[str, tuple[float, float]] = field(default_factory=dict)
-    moved: dict[str, float] = field(default_factory=nothing_moved)
+    moved: dict[str, float] = field(default_factory=recorder.nothing_moved)
 
     @classmethod
     def of(cls, path: Path) -> "_Journal":
@@ -59,7 +58,7 @@ class _Journal:
         numbers = {key: value for key, value in row.items() if isinstance(value, int | float)}
         t_s = numbers.get("t_s", 0.0)
         self.newest |= {key: (t_s, value) for key, value in numbers.items()}
-        add_moved(self.moved, numbers)
+        recorder.add_moved(self.moved, numbers)
 
     def values(self) -> dict[str, float]:
         """Return the newest values; what is of a load, or long past, is left out."""
@@ -70,7 +69,7 @@ class _Journal:
             key: value
             for key, (t_s, value) in self.newest.items()
             if last_s - t_s <= _STALE_S
-            and (is_loaded or column_of(key).owner not in (Owner.LOAD, Owner.SAMPLE))
+            and (is_loaded or columns.column_of(key).owner not in _OF_A_LOAD)
         }
 
 
@@ -112,7 +111,7 @@ def _seen(
     kept: Kept, labels: dict[str, str], verdict: str | None, *, is_running: bool
 ) -> metrics.DriveState:
     """What a test's recording says now; nothing where it has not begun, or has several."""
-    latest = Latest()
+    latest = recorder.Latest()
     try:
         known = Recording.open(kept.recording).meta
         journal = _Journal.of(kept.recording / JOURNAL) if is_running else _Journal()

@@ -21,8 +21,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from heatsoak import errors, writing
 from heatsoak.protocol import Protocol, apply_settings, label_text
-from heatsoak.rack import state
-from heatsoak.rack.kept import RackTest, Status, name_of, plain
+from heatsoak.rack import kept, state
 from heatsoak.rack.reached import NoAnswerError, Reach
 from heatsoak.target.device import DriveRow
 from heatsoak.words import duration_text, listed
@@ -43,7 +42,7 @@ _Found = TypeVar("_Found")
 class Order(BaseModel):
     """What a host is asked to start: tests, and which attempt of each."""
 
-    tests: list[RackTest]
+    tests: list[kept.RackTest]
     attempts: list[int]
     again: bool = False
 
@@ -88,10 +87,10 @@ def run_rack(asked: RackRequest) -> state.Rack:
             never = "absent" if stopped.exists() else None  # their hosts may have heard of the stop
             stopped.unlink(missing_ok=True)
             for row in rack.tests:
-                has_ended = Status(state=row.state).has_ended and row.state != "finished"
+                has_ended = kept.Status(state=row.state).has_ended and row.state != "finished"
                 if has_ended or row.state == never:
                     row.attempt, row.is_collected = row.attempt + 1, False
-                    row.take(Status())
+                    row.take(kept.Status())
         _Following(asked, rack).run()
         return rack
 
@@ -147,7 +146,7 @@ def _rows(asked: RackRequest) -> list[state.Row]:
         raise errors.UsageError(f"{asked.listed}: no host has a drive of its own: name targets")
     return [
         state.Row(
-            name=name_of(one.on),
+            name=kept.name_of(one.on),
             host=one.host or known.hosts[0],
             **one.model_dump(include={"on", "erase", "labels", "sensors"}),
         )
@@ -221,7 +220,7 @@ def order_of(
         labels += [f"{key}={label_text(value)}" for key, value in row.labels.items()]
         beside = (other.name for other in rack.tests if other.host == row.host and other != row)
         tests.append(
-            RackTest(
+            kept.RackTest(
                 run=rack.run,
                 name=row.name,
                 on=row.on,
@@ -306,7 +305,7 @@ class _Following:
             if not all(row.is_collected for row in rows):
                 self._is_over.wait(wait_s)
 
-    def _ask(self, host: str, *words: str, given: str | None = None) -> dict[str, Status]:
+    def _ask(self, host: str, *words: str, given: str | None = None) -> dict[str, kept.Status]:
         with self._few:
             report = self._asked.reach.ask(host, *words, "--host", host, given=given)
         return {one.name: one for one in report.tests}
@@ -315,11 +314,11 @@ class _Following:
         run, todo = self._rack.run, [row for row in rows if not row.is_collected]
         _take(todo, self._ask(host, "status", run))
         if (self._asked.directory / _STOPPED).exists():
-            if any(not Status(state=row.state).has_ended for row in todo):
+            if any(not kept.Status(state=row.state).has_ended for row in todo):
                 _take(todo, self._ask(host, "stop", run))
             for row in todo:
                 if row.state == "absent":
-                    row.take(Status(state="interrupted", why="stopped before it began"))
+                    row.take(kept.Status(state="interrupted", why="stopped before it began"))
                     row.is_collected = True
         elif absent := [row for row in todo if row.state == "absent"]:
             order = order_of(self._rack, absent, self._asked.protocol, again=self._asked.again)
@@ -327,7 +326,7 @@ class _Following:
             _take(todo, self._ask(host, "start", run, "--tests", "-", given=given))
         self._begin(host, rows)
         for row in todo:
-            if Status(state=row.state).has_ended and not row.is_collected:
+            if kept.Status(state=row.state).has_ended and not row.is_collected:
                 self._collect(row)
                 self._has_changed.set()
 
@@ -345,7 +344,7 @@ class _Following:
     def _collect(self, row: state.Row) -> None:
         """Fetch what a test has recorded; what was fetched of an attempt before makes room."""
         directory = self._asked.directory
-        own = Path(plain(row.host)) / row.name
+        own = Path(kept.plain(row.host)) / row.name
         into = directory / own
         with TemporaryDirectory(prefix=_PARTIAL, dir=directory) as partial_:
             words = ["collect", self._rack.run, "--test", row.name, "--host", row.host]
@@ -360,7 +359,7 @@ class _Following:
         row.is_collected = True
 
 
-def _take(rows: Sequence[state.Row], found: dict[str, Status]) -> None:
+def _take(rows: Sequence[state.Row], found: dict[str, kept.Status]) -> None:
     """Take over where tests stand; of an attempt before the one that is meant, nothing."""
     for row in rows:
         status = found.get(row.name)
@@ -372,7 +371,7 @@ def _take(rows: Sequence[state.Row], found: dict[str, Status]) -> None:
 def _give_up(rows: Sequence[state.Row], why: str) -> None:
     for row in rows:
         if not row.is_collected:
-            row.take(Status(state="failed", why=why))
+            row.take(kept.Status(state="failed", why=why))
             row.is_collected = True
 
 
