@@ -371,16 +371,15 @@ def test_a_twin_is_swept_in_its_places_as_it_is_predicted(
     assert middle["throttling"] == 1
 
 
-@pytest.mark.parametrize(
-    "words", [("sweep", "grid.toml", "-o", "s"), ("rack", "drives", "-o", "rack.toml")]
-)
 def test_a_scheduler_that_strangers_can_use_is_said_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("heatsoak.tools.CONNECT_S", 0.1)
     (tmp_path / "grid.toml").write_text(GRID)
     for address, warned in (("tcp://0.0.0.0:9", True), ("tcp://127.0.0.1:9", False)):
-        done = heatsoak_here(*words, "--scheduler", address, cwd=tmp_path)
+        done = heatsoak_here(
+            *("sweep", "grid.toml", "-o", "s", "--scheduler", address), cwd=tmp_path
+        )
         assert done.returncode == 3
         lines = done.stderr.splitlines()
         assert len(lines) == 1 + warned
