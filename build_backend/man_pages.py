@@ -66,10 +66,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("heatsoak advise twin.toml --workload write", "How little cooling keeps full speed."),
     ),
     "heatsoak-rack-run": (
-        (
-            "heatsoak rack run quick --scheduler tls://10.0.0.1:8786 --drives rack.toml -o monday",
-            "The drives of many hosts, each once.",
-        ),
+        ("heatsoak rack run quick --drives racks.toml -o monday", "The drives of many hosts."),
     ),
     "heatsoak-rack-report": (
         ("heatsoak rack report monday -o monday.html", "Which fail, which differ; drive or place?"),

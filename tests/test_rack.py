@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import textwrap
 import time
 import tomllib
@@ -502,10 +503,22 @@ def test_drives_are_listed_for_a_run(rack: RackOfHosts, tmp_path: Path) -> None:
     assert listed["hosts"] == ["b1", "b2"]
     drives = [one["host"] for one in listed["drive"] if one["erase"] == ours[0]["id"]]
     assert drives == ["b1", "b2"]
+    # who does not answer stands for its drives, which nobody knows
+    (tmp_path / "silent.toml").write_text('hosts = ["b3"]')
+    words = ("run", "once.toml", "--set", "rw=read", "--drives", "silent.toml", "--wait", "0s")
+    assert "; b3 (all drives): no answer: ssh: " in rack.here(*words, "-o", "silent").stdout
     # a file of hosts is as good as their names
     (tmp_path / "hosts.toml").write_text('hosts = ["b1"]')
     again = json_here(*rack.command("drives", "hosts.toml")[3:], cwd=rack.cwd)
     assert {row["host"] for row in again} <= {"b1"}
+
+
+def test_nothing_but_files_of_a_recording_is_unpacked(tmp_path: Path) -> None:
+    for name, kind in (("../x", tarfile.REGTYPE), ("b1/t/x", tarfile.SYMTYPE)):
+        (packed := tarfile.TarInfo(name)).type = kind
+        (tmp_path / "tar").write_bytes(packed.tobuf() + bytes(1024))
+        with pytest.raises(errors.ToolError, match=f"{name}: is no file of a recording"):
+            Reach(f"sh -c 'cat {tmp_path}/tar' sh").fetch("b1", [], tmp_path / "into")
 
 
 @needs("ansible-inventory")

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 import heatsoak
 from heatsoak import errors, writing
@@ -64,7 +64,7 @@ class HostReport(BaseModel):
 
     schema_version: Literal[2] = 2
     host: str
-    version: str = heatsoak.__version__
+    version: str = Field(default_factory=lambda: heatsoak.__version__)
     tests: list[HostTest]
     stopped: int = 0
 

@@ -8,8 +8,8 @@ import subprocess
 import tarfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TypeVar
+from pathlib import Path, PurePosixPath
+from typing import IO, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -46,12 +46,14 @@ class Reach:
 
     def command(self, host: str, words: Sequence[str]) -> list[str]:
         """Return the words, for no shell, that run `words` on a host."""
-        program, *given = (word.replace("{host}", host) for word in shlex.split(self.by))
+        template = shlex.split(self.by)
+        program, *given = (word.replace("{host}", host) for word in template)
         if Path(program).name == "ssh":
             # it joins words with spaces, for a shell
             own = ["-o", "BatchMode=yes", "-o", f"ConnectTimeout={_CONNECT_S}"]
             own += ["-o", f"ServerAliveInterval={_CONNECT_S}"]  # ends what a dead host left open
-            at = given.index(host) if host in given else len(given)
+            named = (i for i, word in enumerate(template[1:]) if word.endswith("{host}"))
+            at = next(named, len(given))
             return [program, *own, *given[:at], "--", *given[at:], shlex.join(words)]
         if given and given[-1] == "-c":
             return [program, *given, shlex.join(words)]
@@ -120,20 +122,34 @@ class Reach:
         ) as process:
             assert process.stdout is not None
             try:
-                with tarfile.open(fileobj=process.stdout, mode="r|") as tar:
-                    tar.extractall(into, filter="data")
-            except tarfile.FilterError as error:
-                process.kill()
-                raise errors.ToolError(f"{host}: {error}") from error
+                _unpack(process.stdout, into)
+                process.stdout.read()  # to its end, that it can say how that was
             except tarfile.TarError as error:
                 process.kill()
                 raise NoAnswerError(f"the recording broke off: {error}") from error
+            except BaseException:
+                process.kill()
+                raise
+        # a tar that ends between two files looks whole
         if process.returncode not in (0, *_ENDS_BADLY):
             raise NoAnswerError(f"the recording broke off: exit code {process.returncode}")
 
 
 #: Exit codes of `rack host` where a test failed or was refused.
 _ENDS_BADLY = (errors.HeatsoakError.exit_code, errors.RefusedError.exit_code)
+
+
+def _unpack(file: IO[bytes], into: Path) -> None:
+    """Unpack a tar to its end; raises ToolError for what does not belong into a recording."""
+    with tarfile.open(fileobj=file, mode="r|") as tar:
+        # of Pythons that have none, as Debian's 3.11, what is checked here is enough
+        tar.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
+        for member in tar:
+            parts = PurePosixPath(member.name).parts
+            is_plain = member.isreg() or member.isdir()
+            if not is_plain or member.name.startswith("/") or ".." in parts:
+                raise errors.ToolError(f"{member.name}: is no file of a recording")
+            tar.extract(member, into, set_attrs=False)
 
 
 def _why_none(done: "subprocess.CompletedProcess[str]") -> errors.HeatsoakError:

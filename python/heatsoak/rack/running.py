@@ -34,6 +34,8 @@ _POLL_S, _LEAST_OFTEN_S, _SLOWER = 1.0, 10.0, 1.3
 _AT_ONCE = 16
 #: In the output directory: no test of the run begins, until it is resumed.
 _STOPPED = "stopped"
+#: The test that stands for the drives of a host that did not say which it has.
+_ITS_DRIVES = "drives"
 #: What is being collected, in the output directory.
 _PARTIAL = ".rack-"
 _Found = TypeVar("_Found")
@@ -88,7 +90,7 @@ def run_rack(asked: RackRequest) -> state.Rack:
             stopped.unlink(missing_ok=True)
             for row in rack.tests:
                 has_ended = kept.Status(state=row.state).has_ended and row.state != "finished"
-                if has_ended or row.state == never:
+                if (has_ended or row.state == never) and row.name != _ITS_DRIVES:
                     row.attempt, row.is_collected = row.attempt + 1, False
                     row.take(kept.Status())
         _Following(asked, rack).run()
@@ -126,7 +128,7 @@ def _rows(asked: RackRequest) -> list[state.Row]:
             "them"
         )
     known = state.load_listed(asked.listed)
-    drives = list(known.drive)
+    drives, silent = list(known.drive), list[state.Row]()
     if not drives and asked.protocol.writes:
         raise errors.UsageError(
             f"{asked.protocol.name}: writes, so name the drives that may be erased in "
@@ -137,21 +139,29 @@ def _rows(asked: RackRequest) -> list[state.Row]:
             known.every_host,
             lambda host: patiently(asked.wait_s, lambda: drives_of(asked.reach, host)),
         )
-        for host, error in lost.items():
-            raise errors.ToolError(f"{host}: {error}")
+        silent = [_silent(host, str(error)) for host, error in lost.items()]
         drives = [
             state.ListedDrive(host=host, on=row.id) for host, rows in found.items() for row in rows
         ]
-    if not drives:
+    if not drives and not silent:
         raise errors.UsageError(f"{asked.listed}: no host has a drive of its own: name targets")
-    return [
+    listed_rows = (
         state.Row(
             name=kept.name_of(one.on),
             host=one.host or known.hosts[0],
             **one.model_dump(include={"on", "erase", "labels", "sensors"}),
         )
         for one in drives
-    ]
+    )
+    return [*listed_rows, *silent]
+
+
+def _silent(host: str, why: str) -> state.Row:
+    """A test that stands for all drives of a host that did not say which it has."""
+    return state.Row(
+        **{"name": _ITS_DRIVES, "host": host, "on": "all drives", "erase": None, "labels": {}},
+        **{"state": "failed", "why": f"{why}: test it in a new -o", "is_collected": True},
+    )
 
 
 def patiently(wait_s: float, ask: Callable[[], _Found]) -> _Found:
