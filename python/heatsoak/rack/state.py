@@ -168,9 +168,9 @@ class Row(BaseModel):
     @property
     def text(self) -> str:
         """Which test it is, and why it did not end well."""
-        slot = self.labels.get("slot")
-        where = self.host if slot is None else f"{self.host}, slot {slot}"
-        return f"{where} ({self.on}): {self.why or self.state}"
+        slot = f", slot {self.labels['slot']}" if "slot" in self.labels else ""
+        why = (self.why or self.state).removeprefix(f"{self.on}: ")
+        return f"{self.host}{slot} ({self.on}): {why}"
 
 
 class Rack(BaseModel):
