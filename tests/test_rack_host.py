@@ -144,7 +144,7 @@ def test_a_refused_test_says_so_in_its_exit_code(place: Path) -> None:
 
 
 def test_what_cannot_be_asked_is_one_line(place: Path) -> None:
-    assert asked(place, "status", "tuesday") == []
+    assert asked(place, "status", "tuesday", code=2) == []
     for words, said in (
         (("status", "../x"), "'../x': cannot be the name of a test's directory"),
         (("start", "monday"), "name the protocol, and a drive with --on or a file with --drives"),

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from heatsoak import errors, system, writing
 from heatsoak.cli import common
-from heatsoak.output import print_json
+from heatsoak.output import announce, print_json
 from heatsoak.protocol import apply_settings
 from heatsoak.rack import host, state
 from heatsoak.rack.kept import (
@@ -208,9 +208,7 @@ def stop_command(run: RunArgument, host_name: HostOption = None) -> int:
     """Stop the tests of a run as Ctrl-C would, and let none begin; what they recorded is kept."""
     directory_of(run, "any")
     stopped = host.stop(run)
-    rows = [kept.told() for kept in kept_tests(run)]
-    report = host.HostReport(host=_named(host_name), tests=rows, stopped=stopped)
-    print_json(report.model_dump(mode="json"))
+    _print([kept.told() for kept in kept_tests(run)], _named(host_name), stopped)
     return 0
 
 
@@ -232,11 +230,13 @@ def metrics_command(
     return 0
 
 
-def _print(rows: Sequence[HostTest], name: str) -> int:
-    """Print tests; return the exit code of the worst."""
-    report = host.HostReport(host=name, tests=list(rows))
+def _print(rows: Sequence[HostTest], name: str, stopped: int = 0) -> int:
+    """Print tests; return the exit code of the worst, or that there is none."""
+    report = host.HostReport(host=name, tests=list(rows), stopped=stopped)
     print_json(report.model_dump(mode="json"))
-    return report.exit_code
+    if not rows:
+        announce(f"{name} keeps no test of that run")
+    return report.exit_code if rows else errors.UsageError.exit_code
 
 
 def _metas(recording: Path) -> dict[str, bytes]:
