@@ -196,7 +196,7 @@ echo "$asked" >> "$0.calls"
 at=$0.$host
 case $asked in
 collect) exec head -c 10240 /dev/zero ;;
-start) state=running; echo 0 > "$at" ;;
+make) state=running; echo 0 > "$at" ;;
 *)
     state=absent
     if [ -e "$at" ]; then

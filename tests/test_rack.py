@@ -26,7 +26,7 @@ from heatsoak.bench.session import Session
 from heatsoak.cli import common
 from heatsoak.protocol import load
 from heatsoak.rack import host
-from heatsoak.rack.kept import LATE, Kept, RackTest, Status
+from heatsoak.rack.kept import LATE, MOST_STARTS, Kept, RackTest, Status
 from heatsoak.rack.reached import Reach
 from heatsoak.rack.state import Rack, Row, as_toml
 from heatsoak.recording import Recording
@@ -143,13 +143,10 @@ def test_however_often_a_test_is_started_it_runs_once(
 ) -> None:
     test, kept = filling(drives[0], tmp_path, monkeypatch)
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: host.start([test], [1]), range(8)))
+        list(pool.map(lambda _: host.start([test]), range(8)))
     assert until(lambda: kept.status().has_ended)
-    host.start([test], [1])
+    host.start([test])
     assert kept.status().state == "finished"
-    # nor does a process that comes late, such as one that was started before a power cut
-    late = heatsoak_here("rack", "perform", str(kept.directory), "1", cwd=tmp_path)
-    assert late.returncode == 0
     assert drives[0].starts == 1
 
 
@@ -164,9 +161,11 @@ def test_what_was_recorded_to_its_end_is_finished_whatever_comes_then(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Session, "record", stopped_late)
-    with kept.changing(test):
-        pass
-    assert host.perform(kept.directory, 1) == 0
+    with kept.changing(test) as state:
+        state.attempt(1)
+    with kept.locked() as lock:
+        assert lock is not None
+        assert host.perform(kept.directory, lock) == 0
     assert (kept.status().state, kept.status().why) == ("finished", None)
     assert Recording.open(kept.recording).meta.status == "finished"
 
@@ -175,60 +174,50 @@ def test_an_attempt_that_lives_is_not_followed_by_another(
     slow: CountingDrive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     test, kept = filling(slow, tmp_path, monkeypatch)
-    host.start([test], [1])
+    second = test.model_copy(update={"attempt": 2})
+    host.start([test])
     assert until(lambda: kept.status().state == "running")
-    host.start([test], [2])  # by who lost the answer to the first
+    host.start([second])  # by who lost the answer to the first
     assert (kept.status().state, kept.status().attempt) == ("running", 1)
     set_rate(slow.rate, 100)
     assert until(lambda: kept.status().has_ended)
-    host.start([test], [2])  # finds that nothing is left to do
+    host.start([second])  # finds that nothing is left to do
     assert until(lambda: kept.status() == Status(state="finished", attempt=2, progress=1.0))
     assert slow.starts == 1
 
 
-#: As systemd-run: refuses the name of a unit that lives, and returns before its process loads.
+#: As systemd-run for a scope: it becomes the program that it was given.
 SYSTEMD_RUN = """#!/bin/sh
 for word; do
-    shift
-    case "$word" in
-        --unit=*) unit={units}/${{word#--unit=}} ;;
-        --*) ;;
-        *) set -- "$word" "$@"; break ;;
-    esac
+    case "$word" in --*) shift ;; *) break ;; esac
 done
-echo asked >> {units}/asked
-if [ -e "$unit" ] && kill -0 "$(cat "$unit")"; then echo "Unit was already loaded"; exit 1; fi
-setsid sh -c 'echo $$ > "$0"; sleep {late_s}; exec "$@"' "$unit" "$@" &
-while [ ! -s "$unit" ]; do sleep 0.01; done
+echo asked >> {asked}
+sleep {late_s}
+exec "$@"
 """
 
 
-def late_processes(directory: Path, monkeypatch: pytest.MonkeyPatch, late_s: float) -> Path:
-    """Start tests of this process as systemd would, on a host that is slow to start Python.
-
-    Returns the file with a line for each time that a unit was asked for.
-    """
-    units, programs = directory / "units", directory / "programs"
-    for place in (units, programs):
-        place.mkdir()
-    run = programs / "systemd-run"
-    run.write_text(SYSTEMD_RUN.format(units=units, late_s=late_s))
+def in_scopes(directory: Path, monkeypatch: pytest.MonkeyPatch, program: str) -> None:
+    """Start tests of this process by `program`, as by systemd-run where systemd is."""
+    run = directory / "programs" / "systemd-run"
+    run.parent.mkdir()
+    run.write_text(program)
     run.chmod(0o755)
-    monkeypatch.setenv("PATH", str(programs), prepend=":")
-    monkeypatch.setattr(host, "_SYSTEMD", units)
+    monkeypatch.setenv("PATH", str(run.parent), prepend=":")
+    monkeypatch.setattr(host, "_SYSTEMD", directory)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    return units / "asked"
 
 
 def test_a_test_whose_process_is_slow_to_come_is_waited_for(
     drives: list[CountingDrive], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     test, kept = filling(drives[0], tmp_path, monkeypatch)
-    asked = late_processes(tmp_path, monkeypatch, late_s=3)
+    asked = tmp_path / "asked"
+    in_scopes(tmp_path, monkeypatch, SYSTEMD_RUN.format(asked=asked, late_s=3))
     seen = set()
 
     def has_ended() -> bool:
-        host.start([test], [1])
+        host.start([test])
         seen.add(kept.status().state)
         return kept.status().has_ended
 
@@ -239,21 +228,22 @@ def test_a_test_whose_process_is_slow_to_come_is_waited_for(
     assert drives[0].starts == 1
 
 
-def test_a_test_that_cannot_be_started_never_begins_later(
+def test_a_test_whose_process_always_dies_is_not_made_for_ever(
     drives: list[CountingDrive], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     test, kept = filling(drives[0], tmp_path, monkeypatch)
-    late_processes(tmp_path, monkeypatch, late_s=0)
-    (tmp_path / "programs" / "systemd-run").write_text("#!/bin/sh\nexit 1\n")
-    host.start([test], [1])
+    in_scopes(tmp_path, monkeypatch, f"#!/bin/sh\necho asked >> {tmp_path}/asked\nexit 1\n")
+
+    def has_ended() -> bool:
+        host.start([test])
+        return kept.status().has_ended
+
+    assert until(has_ended)
+    host.start([test])
     status = kept.status()
     assert status.state == "failed"
-    assert status.why is not None
-    assert "heatsoak-r-t-1: cannot be started, see" in status.why
-    late = heatsoak_here("rack", "perform", str(kept.directory), "1", cwd=tmp_path)
-    assert late.returncode == 0
-    host.start([test], [1])
-    assert kept.status() == status
+    assert f"died {MOST_STARTS} times before it began: see" in str(status.why)
+    assert (tmp_path / "asked").read_text().count("asked") == MOST_STARTS
     assert drives[0].starts == 0
 
 
@@ -310,7 +300,7 @@ def test_a_drive_that_is_refused_or_that_nobody_named_is_not_written(
     done = rack.here("run", "once.toml", "--drives", listed, "-o", "out")
     assert done.returncode == 4, done.stderr
     assert done.stdout.startswith("1 of 3 tests finished; b2, slot 0")
-    assert ", and 1 more: out" in done.stdout.splitlines()[0]
+    assert done.stdout.splitlines()[0].endswith(", and 1 more")
     assert states(rack) == ["finished", "refused", "refused"]
     whys = [test["why"] for test in rack.tests(rack.cwd / "out")]
     assert "--erase names 'S123'" in whys[1]
@@ -454,7 +444,7 @@ def test_a_bad_host_fails_its_own_tests_alone(
     assert done.returncode == 3, done.stderr
     first = done.stdout.splitlines()[0]
     assert first.startswith(f"1 of 6 tests finished; away, slot 0 ({SIMULATED}): no answer: ssh: ")
-    assert first.endswith("for 0 s, and 4 more: out")
+    assert first.endswith("for 0 s, and 4 more")
     rows = {row["host"]: row for row in rack.tests(rack.cwd / "out")}
     for how, said in AILMENTS.items():
         assert rows[how]["state"] == "failed"
@@ -518,7 +508,7 @@ def test_nothing_but_files_of_a_recording_is_unpacked(tmp_path: Path) -> None:
         (packed := tarfile.TarInfo(name)).type = kind
         (tmp_path / "tar").write_bytes(packed.tobuf() + bytes(1024))
         with pytest.raises(errors.ToolError, match=f"{name}: is no file of a recording"):
-            Reach(f"sh -c 'cat {tmp_path}/tar' sh").fetch("b1", [], tmp_path / "into")
+            Reach(f"sh -c 'cat {tmp_path}/tar' sh").fetch("b1", [], tmp_path)
 
 
 @needs("ansible-inventory")
@@ -660,8 +650,8 @@ def test_the_group_alone_says_what_there_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("systemd-run") is None, reason="systemd is not installed")
-def test_systemd_takes_the_command(tmp_path: Path) -> None:
-    words = host.transient_unit("heatsoak-r-t-1", tmp_path / "output.txt")
+def test_systemd_takes_the_command() -> None:
+    words = host.in_scope("heatsoak-r-t-1")
     tried = subprocess.run([*words, "true"], capture_output=True, text=True, check=False)
     # where there is no systemd, only what it was asked for is understood
     assert tried.returncode == 0 or "Failed to connect to bus" in tried.stderr, tried.stderr

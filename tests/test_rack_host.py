@@ -147,9 +147,10 @@ def test_what_cannot_be_asked_is_one_line(place: Path) -> None:
     assert asked(place, "status", "tuesday", code=2) == []
     for words, said in (
         (("status", "../x"), "'../x': cannot be the name of a test's directory"),
-        (("start", "monday"), "name the protocol, and a drive with --on or a file with --drives"),
-        (("start", "monday", "short.toml", "--on", "a", "--drives", "b"), "name the protocol"),
-        (("start", "monday", "--tests", "-"), "--tests: no order"),
+        (("start", "monday"), "Missing argument 'PROTOCOL'"),
+        (("start", "monday", "short.toml"), "name a drive with --on, or a file with --drives"),
+        (("start", "monday", "short.toml", "--on", "a", "--drives", "b"), "name a drive with"),
+        (("make", "monday"), "run monday: no tests came by standard input: docker exec needs -i"),
     ):
         done = heatsoak("rack", "host", *words, cwd=place, stdin=subprocess.DEVNULL)
         assert said in complaint(done, 2)

@@ -15,9 +15,8 @@ from heatsoak.cli.overview import print_drives
 from heatsoak.cli.rack_host import host_app
 from heatsoak.cli.run import print_preview
 from heatsoak.output import Console, Text, announce, print_out, table_of
-from heatsoak.rack import running, state
+from heatsoak.rack import kept, running, state
 from heatsoak.rack.host import perform
-from heatsoak.rack.kept import HOME_VARIABLE
 from heatsoak.rack.reached import Reach
 from heatsoak.recording import Recording
 from heatsoak.recording.writer import check_free
@@ -157,18 +156,12 @@ def run_command(
     found = list(_collected(rack, directory))
     findings = analyze(found) if found else None
     document = state.RackFindings(**dict(rack), recordings=findings.recordings if findings else [])
-    common.show(document, output_format, partial(_print_tests, directory=directory))
-    if failed := _failed(rack):
-        return failed.exit_code
+    answer = None if findings is None else findings.answer.sentence
+    shown = partial(_print_tests, directory=directory, answer=answer)
+    common.show(document, output_format, shown)
+    if code := kept.exit_code_of(rack.tests):
+        return code
     return 0 if findings is None else limits.exit_code(findings)
-
-
-def _failed(rack: state.Rack) -> type[errors.HeatsoakError] | None:
-    """As what a rack's tests failed; None if all finished."""
-    states = {row.state for row in rack.tests} - {"finished"}
-    if not states:
-        return None
-    return errors.RefusedError if states == {"refused"} else errors.HeatsoakError
 
 
 def _followed(asked: running.RackRequest) -> state.Rack:
@@ -198,14 +191,14 @@ def stop_command(
     return 0
 
 
-@rack_app.command("perform", hidden=True, help=f"Run a test that {HOME_VARIABLE} keeps.")
+@rack_app.command("perform", hidden=True, help=f"Run a test that {kept.HOME_VARIABLE} keeps.")
 def perform_command(
     directory: Annotated[Path, typer.Argument(metavar="DIR")],
-    attempt: Annotated[int, typer.Argument(metavar="N", min=1)],
+    lock: Annotated[int, typer.Argument(metavar="FILE")],
 ) -> int:
-    """Run an attempt of a test: what a host starts."""
+    """Run a test whose lock this process has inherited: what a host starts."""
     system.require_linux("a host of a rack")
-    return perform(directory, attempt)
+    return perform(directory, lock)
 
 
 def _collected(rack: state.Rack, directory: Path) -> Iterator[Recording]:
@@ -218,7 +211,9 @@ def _collected(rack: state.Rack, directory: Path) -> Iterator[Recording]:
                 row.why = f"{row.why}; {error}" if row.why else str(error)
 
 
-def _print_tests(rack: state.RackFindings, console: Console, directory: Path) -> None:
+def _print_tests(
+    rack: state.RackFindings, console: Console, directory: Path, answer: str | None
+) -> None:
     wrong = [row for row in rack.tests if row.state != "finished"]
     said = f"{len(rack.tests) - len(wrong)} of {len(rack.tests)} tests finished"
     if wrong:
@@ -226,12 +221,17 @@ def _print_tests(rack: state.RackFindings, console: Console, directory: Path) ->
         first = min(wrong, key=lambda row: row.state != "refused")
         more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
         said += f"; {first.text}{more}"
-    print_out(f"{said}: {directory}")
+    elif answer is not None:
+        said += f". {answer}"
+    print_out(said)
+    if wrong and answer is not None:
+        print_out(answer)
+    print_out(f"recordings: {directory}")
     answers = {one.path: one.answer.sentence for one in rack.recordings}
     table = table_of("Host", "Drive", "Test", "")
     for row in rack.tests:
-        said = answers.get(str(directory / row.directory), "") if row.directory else ""
-        table.add_row(*map(Text, (row.host, row.on, row.state, row.why or said)))
+        told = answers.get(str(directory / row.directory), "") if row.directory else ""
+        table.add_row(*map(Text, (row.host, row.on, row.state, row.why or told)))
     console.print(table)
 
 

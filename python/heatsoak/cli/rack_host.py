@@ -4,34 +4,22 @@ Each command may be repeated at any time: a test that was started is not started
 packed recordings are JSON.
 """
 
-import shutil
 import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from heatsoak import errors, system, writing
 from heatsoak.cli import common
 from heatsoak.output import announce, print_json
-from heatsoak.protocol import apply_settings
-from heatsoak.rack import host, state
-from heatsoak.rack.kept import (
-    HostTest,
-    Kept,
-    RackTest,
-    directory_of,
-    kept_tests,
-    name_of,
-    plain,
-)
+from heatsoak.rack import host, kept, state
 from heatsoak.rack.metrics import HostMetrics
-from heatsoak.rack.running import Order, order_of
-from heatsoak.recording.meta import META
+from heatsoak.rack.running import requests_of
 from heatsoak.units import parse_seconds
 
 _POLL_S = 1.0
@@ -54,12 +42,7 @@ HostOption = Annotated[
 @common.with_groups
 def start_command(
     run: RunArgument,
-    protocol: Annotated[
-        str | None, typer.Argument(metavar="PROTOCOL", help="As for `run`.")
-    ] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="As for `run`.")
-    ] = None,
+    wanted: common.ProtocolOptions,
     on: Annotated[
         str | None, typer.Option(help="A drive's serial, or a target as for `run`.")
     ] = None,
@@ -80,45 +63,50 @@ def start_command(
     wait: Annotated[bool, typer.Option("--wait", help="Return when all have ended.")] = False,
     dry_run: common.DryRunOption = False,
     host_name: HostOption = None,
-    tests: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> int:
     name = _named(host_name)
-    if tests is not None:
-        try:
-            order = Order.model_validate_json(sys.stdin.read())
-        except ValidationError as error:
-            raise errors.UsageError(
-                "--tests: no order came by standard input: docker exec needs -i"
-            ) from error
-    elif protocol is None or (on is None) == (drives is None):
-        raise errors.UsageError("name the protocol, and a drive with --on or a file with --drives")
-    else:
-        from heatsoak.protocol import load
+    if (on is None) == (drives is None):
+        raise errors.UsageError("name a drive with --on, or a file with --drives")
+    protocol = wanted.load()
+    known = (
+        _listed(drives, name)
+        if drives is not None
+        else [state.ListedDrive(on=str(on), erase=erase, sensors=sensors)]
+    )
+    rows = [state.Row.of(one, name) for one in known]
+    rack = state.Rack(
+        run=run, protocol=protocol.name, protocol_sha256="", together=together, tests=rows
+    )
+    # a run that has a name of its own is asked for
+    tests = requests_of(rack, rows, protocol, again=True)
+    for row, test in zip(rows, tests, strict=True):
+        row.attempt = _attempt(test, resume=resume)
+    return _made(requests_of(rack, rows, protocol, again=True), name, dry_run=dry_run, wait=wait)
 
-        known = (
-            [state.ListedDrive(host=name, on=on, erase=erase, sensors=sensors)]
-            if on is not None
-            else _listed(drives, name)
-        )
-        loaded = apply_settings(load(protocol), settings or [])
-        rows = [
-            state.Row(name=name_of(one.on), **one.model_dump(exclude={"host"}), host=name)
-            for one in known
-        ]
-        rack = state.Rack(
-            run=run, protocol=loaded.name, protocol_sha256="", together=together, tests=rows
-        )
-        # a run that has a name of its own is asked for
-        order = order_of(rack, rows, loaded, again=True)
-        order.attempts = [_attempt(test, resume=resume) for test in order.tests]
+
+@host_app.command("make", hidden=True, help="Start the tests that `rack run` gives as JSON.")
+def make_command(
+    run: RunArgument, dry_run: common.DryRunOption = False, host_name: HostOption = None
+) -> int:
+    name = _named(host_name)
+    try:
+        tests = TypeAdapter(list[kept.RackTest]).validate_json(sys.stdin.read())
+    except ValidationError as error:
+        raise errors.UsageError(
+            f"run {run}: no tests came by standard input: docker exec needs -i"
+        ) from error
+    return _made(tests, name, dry_run=dry_run)
+
+
+def _made(tests: Sequence[kept.RackTest], name: str, *, dry_run: bool, wait: bool = False) -> int:
     if dry_run:
-        print_json([_plan(test, name).model_dump(mode="json") for test in order.tests])
+        print_json([_plan(test, name).model_dump(mode="json") for test in tests])
         return 0
     while True:
-        host.start(order.tests, order.attempts, again=order.again)
-        kept = [Kept.of(test) for test in order.tests]
-        if not wait or all(one.status().has_ended for one in kept):
-            return _print([one.told() for one in kept], name)
+        host.start(tests)
+        known = [kept.Kept.of(test) for test in tests]
+        if not wait or all(one.status().has_ended for one in known):
+            return _print(known, name)
         time.sleep(_POLL_S)  # and ask again where its process was killed before it began
 
 
@@ -127,9 +115,8 @@ def _named(given: str | None) -> str:
     return given or socket.gethostname()
 
 
-def _listed(path: Path | None, name: str) -> list[state.ListedDrive]:
+def _listed(path: Path, name: str) -> list[state.ListedDrive]:
     """The drives of this host in a rack's file; raises UsageError for none."""
-    assert path is not None
     known = state.load_listed(path)
     found = [one for one in known.drive if (one.host or known.hosts[0]) == name]
     if not found:
@@ -137,28 +124,26 @@ def _listed(path: Path | None, name: str) -> list[state.ListedDrive]:
     return found
 
 
-def _attempt(test: RackTest, *, resume: bool) -> int:
-    kept = Kept.of(test)
-    now = kept.status()
-    goes_on = now.has_ended and now.state != "finished"
-    if resume and (goes_on or (now.state == "absent" and kept.is_run_stopped)):
-        return now.attempt + 1
-    return now.attempt
+def _attempt(test: kept.RackTest, *, resume: bool) -> int:
+    known = kept.Kept.of(test)
+    now = known.status()
+    is_stopped = now.state == "absent" and known.is_run_stopped
+    return now.attempt + (resume and (now.can_be_resumed or is_stopped))
 
 
-def _plan(test: RackTest, name: str) -> state.PlannedTest:
+def _plan(test: kept.RackTest, name: str) -> state.PlannedTest:
+    planned = state.PlannedTest(host=name, on=test.on, runs=[])
     try:
-        return state.PlannedTest(host=name, on=test.on, runs=host.preview(test))
+        planned.runs = host.planned(test).preview()
     except errors.HeatsoakError as error:
-        return state.PlannedTest(
-            host=name, on=test.on, runs=[], why=str(error), exit_code=error.exit_code
-        )
+        planned.why, planned.exit_code = str(error), error.exit_code
+    return planned
 
 
 @host_app.command("status")
 def status_command(run: RunArgument, host_name: HostOption = None) -> int:
     """Say where the tests of a run stand."""
-    return _print([kept.told() for kept in kept_tests(run)], _named(host_name))
+    return _print(kept.kept_tests(run), _named(host_name))
 
 
 @host_app.command("go")
@@ -187,28 +172,21 @@ def collect_command(
     host_name: HostOption = None,
 ) -> int:
     """Give what the tests that have ended recorded."""
-    name, found = _named(host_name), kept_tests(run, test or "*")
-    if output is None:
-        if sys.stdout.isatty():
-            raise errors.UsageError("a tar is no text: redirect it, or name a directory with -o")
-        host.pack(found, name, sys.stdout.buffer)
-        return host.HostReport(host=name, tests=[kept.told() for kept in found]).exit_code
-    rows = []
-    for kept in found:
-        into = None
-        if kept.status().has_ended and kept.recorded():
-            into = output / plain(name) / kept.directory.name
-            _copy(kept.recording, into)
-        rows.append(kept.told(into))
-    return _print(rows, name)
+    name, found = _named(host_name), kept.kept_tests(run, test or "*")
+    if output is not None:
+        into = {one.directory: host.copy(one, name, output) for one in found}
+        return _print(found, name, into=into)
+    if sys.stdout.isatty():
+        raise errors.UsageError("a tar is no text: redirect it, or name a directory with -o")
+    host.pack(found, name, sys.stdout.buffer)
+    return kept.exit_code_of([one.status() for one in found])
 
 
 @host_app.command("stop")
 def stop_command(run: RunArgument, host_name: HostOption = None) -> int:
     """Stop the tests of a run as Ctrl-C would, and let none begin; what they recorded is kept."""
-    directory_of(run, "any")
     stopped = host.stop(run)
-    _print([kept.told() for kept in kept_tests(run)], _named(host_name), stopped)
+    _print(kept.kept_tests(run), _named(host_name), stopped=stopped)
     return 0
 
 
@@ -221,7 +199,7 @@ def metrics_command(
     host_name: HostOption = None,
 ) -> int:
     """Write where this host's tests stand, and what their drives do, for Prometheus."""
-    text = HostMetrics(_named(host_name), kept_tests(run)).text()
+    text = HostMetrics(_named(host_name), kept.kept_tests(run)).text()
     if output is None:
         sys.stdout.buffer.write(text)
     else:
@@ -230,24 +208,18 @@ def metrics_command(
     return 0
 
 
-def _print(rows: Sequence[HostTest], name: str, stopped: int = 0) -> int:
+def _print(
+    known: Sequence[kept.Kept],
+    name: str,
+    *,
+    stopped: int = 0,
+    into: Mapping[Path, Path | None] | None = None,
+) -> int:
     """Print tests; return the exit code of the worst, or that there is none."""
-    report = host.HostReport(host=name, tests=list(rows), stopped=stopped)
+    tests = [one.told((into or {}).get(one.directory)) for one in known]
+    report = host.HostReport(host=name, tests=tests, stopped=stopped)
     print_json(report.model_dump(mode="json"))
-    if not rows:
-        announce(f"{name} keeps no test of that run")
-    return report.exit_code if rows else errors.UsageError.exit_code
-
-
-def _metas(recording: Path) -> dict[str, bytes]:
-    """What tells recordings apart: a test with a matrix has one for each cell, below its own."""
-    return {str(path.relative_to(recording)): path.read_bytes() for path in recording.rglob(META)}
-
-
-def _copy(recording: Path, into: Path) -> None:
-    """Copy a recording, unless that was done before."""
-    if into.exists():
-        if _metas(into) == _metas(recording):
-            return
-        shutil.rmtree(into)  # of the attempt before, which this one continued
-    writing.copy_tree(recording, into)
+    if tests:
+        return kept.exit_code_of(tests)
+    announce(f"{name} keeps no test of that run")
+    return errors.UsageError.exit_code

@@ -5,16 +5,16 @@ tested and of each *attempt*, a start of it, how far it came; a second one is on
 somebody asks for it. It is only written by its host, through :meth:`Kept.changing`, and synced
 before anything that it allows is done: what is not in it has not happened.
 
-`lock` is locked by the test's process as long as it lives, and has its number, so a test that
-began and has neither end nor process was killed. `reserve` is room on the disk for the end.
-`recording` is the recording.
+`lock` is locked as long as the test's process lives, from before it is made, and has its number:
+a test that began and has neither end nor process was killed. `reserve` is room on the disk for the
+end. `recording` is the recording.
 """
 
 import hashlib
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
@@ -30,14 +30,14 @@ from heatsoak.toml import explain
 
 #: Environment variable for another directory to keep tests in.
 HOME_VARIABLE = "HEATSOAK_RACK"
-#: A busy host takes so long to start Python.
-_COMES_S = 120.0
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,120}")
 _STATE = "state.json"
 #: In a run's directory: no test of it begins, unless it is resumed.
 _STOPPED = "stopped"
+#: A process that died before its test began is made anew, so often in all.
+MOST_STARTS = 3
 
-#: ``absent``: never started here. ``starting``: was asked for, and has not locked its drive yet.
+#: ``absent``: never started here. ``starting``: its process has not locked its drive yet.
 #: ``ready``: has, and waits for others. ``cut``: its process was killed, or its host went down.
 State = Literal[
     "absent", "starting", "ready", "running", "finished", "failed", "refused", "interrupted", "cut"
@@ -49,7 +49,7 @@ ENDS = ("finished", "failed", "refused", "interrupted", "cut")
 
 
 class RackTest(BaseModel):
-    """A protocol on a drive of a host.
+    """A protocol on a drive of a host, and what is asked of it.
 
     Attributes:
         run: which run of a rack it is part of.
@@ -58,6 +58,8 @@ class RackTest(BaseModel):
         sensors: where an export's drive has its sensors, as for ``run --sensors``.
         beside: tests of this host, by name, that it begins with, all at the same moment.
         waits: whether it begins only when it is told to.
+        attempt: which start of it is asked for.
+        again: whether it is started even if another run tests, or has tested, its drive alike.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -70,6 +72,13 @@ class RackTest(BaseModel):
     sensors: str | None = None
     beside: tuple[str, ...] = ()
     waits: bool = False
+    attempt: int = 1
+    again: bool = False
+
+    def is_same(self, other: "RackTest") -> bool:
+        """Whether both are one test, whatever data may be lost and which start is meant."""
+        asked = {"erase_id", "attempt", "again"}
+        return self.model_dump(exclude=asked) == other.model_dump(exclude=asked)
 
 
 class Ended(BaseModel):
@@ -98,7 +107,7 @@ class Attempt(BaseModel):
     """One start of a test; None is what has not happened.
 
     Attributes:
-        asked_unix_s, asked: when its process was last asked for, and how often.
+        asked: how often a process was made for it.
         ready_at_s: since when it holds its drive and waits, by its host's clock of this boot.
         go_at_s: when it was told to begin, by the same clock.
         began_unix_s, planned_s: when it began, and how long it takes at most.
@@ -106,7 +115,6 @@ class Attempt(BaseModel):
         ended: how it ended.
     """
 
-    asked_unix_s: float = 0.0
     asked: int = 0
     ready_at_s: float | None = None
     go_at_s: float | None = None
@@ -115,15 +123,25 @@ class Attempt(BaseModel):
     is_stopped: bool = False
     ended: Ended | None = None
 
-    @property
-    def has_begun(self) -> bool:
-        """Whether it must not be started, since it was before."""
-        return self.began_unix_s is not None or self.ended is not None
-
-    @property
-    def may_come(self) -> bool:
-        """Whether its process, which was asked for, may still be starting."""
-        return self.asked > 0 and 0 <= time.time() - self.asked_unix_s < _COMES_S
+    def where(self, *, lives: bool) -> tuple[State, str | None, float]:
+        """Return its state, why it is in it, and its progress; `lives` says of its process."""
+        if self.ended is not None:
+            return self.ended.state, self.ended.why, 1.0
+        if self.began_unix_s is None:
+            if lives:
+                return ("starting" if self.ready_at_s is None else "ready"), None, 0.0
+            if self.is_stopped:
+                return "interrupted", "stopped before it began: --resume starts it", 1.0
+            if self.asked >= MOST_STARTS:
+                why = f"died {self.asked} times before it began: see output-*.txt of its directory"
+                return "failed", why, 1.0
+            return "absent", None, 0.0
+        passed_s = time.time() - self.began_unix_s
+        progress = min(max(passed_s / self.planned_s, 0.0), LATE) if self.planned_s else 0.0
+        if lives:
+            return "running", None, progress
+        why = "its process was killed, or its host went down: --resume resumes it"
+        return "cut", why, progress
 
 
 class TestState(BaseModel):
@@ -152,8 +170,6 @@ class Status(BaseModel):
         progress: share of the planned time, 0 to 1.
     """
 
-    model_config = ConfigDict(frozen=True)
-
     state: State = "absent"
     why: str | None = None
     attempt: int = 1
@@ -165,12 +181,23 @@ class Status(BaseModel):
         return self.state in ENDS
 
     @property
+    def can_be_resumed(self) -> bool:
+        """Whether another attempt may bring it to its end."""
+        return self.has_ended and self.state != "finished"
+
+    @property
     def exit_code(self) -> int:
         """As commands end whose test stands there."""
         if self.state == "refused":
             return errors.RefusedError.exit_code
-        is_well = self.state == "finished" or not self.has_ended
-        return 0 if is_well else errors.HeatsoakError.exit_code
+        return errors.HeatsoakError.exit_code if self.can_be_resumed else 0
+
+
+def exit_code_of(tests: Sequence[Status]) -> int:
+    """Return the exit code of the worst of tests: one that failed, then one that was refused."""
+    codes = {one.exit_code for one in tests}
+    order = (errors.HeatsoakError.exit_code, errors.RefusedError.exit_code)
+    return next((code for code in order if code in codes), 0)
 
 
 class HostTest(Status):
@@ -252,7 +279,6 @@ class Kept:
 
         What is not kept yet begins with `test`. Raises UsageError if another of that name is.
         """
-        path = self.directory / _STATE
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -261,49 +287,49 @@ class Kept:
                 "directory that can be written"
             ) from error
         with (
-            writing.reporting_write_errors(path),
+            writing.reporting_write_errors(self.directory / _STATE),
             writing.Directory(self.directory) as place,
             place.held(wait=True),
         ):
             state = self.read()
             before = None if state is None else state.model_dump_json()
-            if state is None:
-                if test is None:
-                    raise errors.ToolError(f"{self.directory}: holds no test")
-                state = TestState(test=test)
-            elif test is not None and state.test.model_copy(update={"erase_id": None}) != (
-                test.model_copy(update={"erase_id": None})
-            ):
-                raise errors.UsageError(f"{self.directory}: holds another test of that name")
-            elif test is not None:
+            if test is None and state is None:
+                raise errors.ToolError(f"{self.directory}: holds no test")
+            if test is not None:
+                state = state or TestState(test=test)
+                if not state.test.is_same(test):
+                    raise errors.UsageError(f"{self.directory}: holds another test of that name")
                 state.test = test  # the word for data that may be lost may be another
+            assert state is not None
             yield state
             if (now := state.model_dump_json()) != before:
                 # there, whole, whatever happens from now on
-                writing.replace_file(path, now.encode())
+                writing.replace_file(self.directory / _STATE, now.encode())
 
     @contextmanager
-    def locked(self) -> Iterator[bool]:
-        """Hold the lock of a test's process; yields False if another has it."""
+    def locked(self) -> Iterator[int | None]:
+        """Hold the lock of a test's process; yields its file, or None if another has it.
+
+        A process that inherits the file holds the lock until it ends.
+        """
         with writing.Directory(self.directory) as place, place.append("lock") as file:
             try:
                 lock(file.fileno())
             except BlockingIOError:
-                yield False
+                yield None
                 return
             file.truncate(0)
-            file.write(str(os.getpid()).encode())
-            yield True
+            yield file.fileno()
 
     def process(self) -> int | None:
-        """Return the number of this test's process; None where none lives."""
+        """Return the number of this test's process, 0 if it is being made, None where none is."""
         import fcntl  # not on Windows, where no tests are kept
 
         with suppress(FileNotFoundError), (self.directory / "lock").open("rb") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
-                return int(file.read() or 0) or None
+                return int(file.read() or 0)
         return None
 
     @contextmanager
@@ -335,38 +361,22 @@ class Kept:
     def status(self) -> Status:
         """Return where its newest attempt stands."""
         state = self.read()
-        # in this order: what begins or ends in between is not taken for one that was killed
         lives = self.process() is not None
         if state is None or not state.attempts:
             return Status()
-        number, one = len(state.attempts), state.newest
-        if one.began_unix_s is not None and not lives and (now := self.read()) is not None:
-            one = now.attempts[number - 1]
-        if one.ended is not None:
-            return Status(state=one.ended.state, why=one.ended.why, attempt=number, progress=1.0)
-        if one.began_unix_s is None:
-            is_ready = lives and one.ready_at_s is not None
-            comes = lives or one.may_come
-            known: State = "ready" if is_ready else "starting" if comes else "absent"
-            return Status(state=known, attempt=number)
-        passed_s = time.time() - one.began_unix_s
-        progress = min(max(passed_s / one.planned_s, 0.0), LATE) if one.planned_s else 0.0
-        if not lives:
-            why = "its process was killed, or its host went down: --resume resumes it"
-            return Status(state="cut", why=why, attempt=number, progress=progress)
-        return Status(state="running", attempt=number, progress=progress)
+        number, newest = len(state.attempts), state.newest
+        if not lives and (now := self.read()) is not None:
+            newest = now.attempts[number - 1]  # which may have ended in between
+        standing, why, progress = newest.where(lives=lives)
+        return Status(state=standing, why=why, attempt=number, progress=progress)
 
     def told(self, directory: Path | None = None) -> HostTest:
         """Return it with where it stands; `directory` is where it was collected to."""
         state = self.read()
         assert state is not None
         own = state.test.model_dump(include={"run", "name", "on"})
-        return HostTest(
-            **own,
-            recording=str(self.recording),
-            directory=None if directory is None else str(directory),
-            **self.status().model_dump(),
-        )
+        own |= {"recording": str(self.recording)} | self.status().model_dump()
+        return HostTest(**own, directory=None if directory is None else str(directory))
 
 
 def stop_run(run: str) -> None:

@@ -7,14 +7,14 @@ the tests need not run.
 import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 from heatsoak.bench import metrics, recorder
 from heatsoak.errors import UsageError
 from heatsoak.exporter.openmetrics import Sample, metric
-from heatsoak.rack.kept import Kept, State
+from heatsoak.rack.kept import Attempt, Kept, State
 from heatsoak.recording import Recording, columns
 from heatsoak.recording.meta import JOURNAL
 
@@ -33,44 +33,27 @@ _OF_A_LOAD = (columns.Owner.LOAD, columns.Owner.SAMPLE)
 _STALE_S, _LOAD_IS_OVER_S = 60.0, 3.0
 
 
-@dataclass
-class _Journal:
-    """What a recording's journal comes to.
+def _newest(journal: Path) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the newest values of a recording that is being made, and what it has moved so far.
 
-    Attributes:
-        newest: the newest value of each column, with its time.
-        moved: bytes and I/Os so far, as a watch counts them.
+    What is of a load that is over, or long past, is left out.
     """
-
-    newest: dict[str, tuple[float, float]] = field(default_factory=dict)
-    moved: dict[str, float] = field(default_factory=recorder.nothing_moved)
-
-    @classmethod
-    def of(cls, path: Path) -> "_Journal":
-        found = cls()
-        with path.open("rb") as file:
-            for line in file:
-                if line.endswith(b"\n"):  # else it is being written
-                    found._take(json.loads(line))
-        return found
-
-    def _take(self, row: dict[str, Any]) -> None:
+    newest: dict[str, tuple[float, float]] = {}
+    moved = recorder.nothing_moved()
+    whole, _, _ = journal.read_bytes().rpartition(b"\n")  # what follows is being written
+    for row in map(json.loads, whole.splitlines()):
         numbers = {key: value for key, value in row.items() if isinstance(value, int | float)}
-        t_s = numbers.get("t_s", 0.0)
-        self.newest |= {key: (t_s, value) for key, value in numbers.items()}
-        recorder.add_moved(self.moved, numbers)
-
-    def values(self) -> dict[str, float]:
-        """Return the newest values; what is of a load, or long past, is left out."""
-        last_s = max((t_s for t_s, _ in self.newest.values()), default=0.0)
-        loaded_s = self.newest.get("interval_s", (-math.inf, 0.0))[0]
-        is_loaded = last_s - loaded_s <= _LOAD_IS_OVER_S
-        return {
-            key: value
-            for key, (t_s, value) in self.newest.items()
-            if last_s - t_s <= _STALE_S
-            and (is_loaded or columns.column_of(key).owner not in _OF_A_LOAD)
-        }
+        newest |= {key: (numbers.get("t_s", 0.0), value) for key, value in numbers.items()}
+        recorder.add_moved(moved, numbers)
+    last_s = max((t_s for t_s, _ in newest.values()), default=0.0)
+    loaded_s, _ = newest.get("interval_s", (-math.inf, 0.0))
+    is_over = last_s - loaded_s > _LOAD_IS_OVER_S
+    values = {
+        key: value
+        for key, (t_s, value) in newest.items()
+        if last_s - t_s <= _STALE_S and not (is_over and columns.column_of(key).owner in _OF_A_LOAD)
+    }
+    return values, moved
 
 
 @dataclass(eq=False)
@@ -91,9 +74,8 @@ class HostMetrics:
             labels = {"host": self.host, "run": state.test.run, "device": state.test.on}
             states += [({**labels, "state": one}, float(one == status.state)) for one in _STATES]
             progress.append((labels, status.progress))
-            ended = state.newest.ended
-            verdict = None if ended is None else ended.verdict
-            seen.append(_seen(kept, labels, verdict, is_running=status.state == "running"))
+            is_running = status.state == "running"
+            seen.append(_seen(kept, state.newest, labels, is_running=is_running))
         yield metric(_STATE, states)
         yield metric(_PROGRESS, progress)
         yield from metrics.Metrics(lambda: seen).collect()
@@ -108,22 +90,19 @@ class HostMetrics:
 
 
 def _seen(
-    kept: Kept, labels: dict[str, str], verdict: str | None, *, is_running: bool
+    kept: Kept, newest: Attempt, labels: dict[str, str], *, is_running: bool
 ) -> metrics.DriveState:
     """What a test's recording says now; nothing where it has not begun, or has several."""
-    latest = recorder.Latest()
+    latest, moved = recorder.Latest(), dict[str, float]()
+    verdict = None if newest.ended is None else newest.ended.verdict
     try:
         known = Recording.open(kept.recording).meta
-        journal = _Journal.of(kept.recording / JOURNAL) if is_running else _Journal()
+        if is_running:
+            values, moved = _newest(kept.recording / JOURNAL)
+            latest.update(values)
     except (OSError, ValueError, UsageError):
         return metrics.DriveState(labels, latest, verdict=verdict)
-    latest.update(journal.values())
     own = {key: known.drive.get(key) for key in ("model", "serial")}
-    return metrics.DriveState(
-        {**labels, **own},
-        latest,
-        known.sensors if is_running else (),
-        journal.moved if is_running else {},
-        verdict=verdict,
-        info={"firmware": known.drive.get("firmware")},
-    )
+    sensors = known.sensors if is_running else ()
+    info = {"firmware": known.drive.get("firmware")}
+    return metrics.DriveState({**labels, **own}, latest, sensors, moved, verdict, info)

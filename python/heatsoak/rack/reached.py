@@ -9,7 +9,8 @@ import tarfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, TypeVar
+from tempfile import TemporaryFile
+from typing import IO, Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -18,7 +19,7 @@ from heatsoak import errors
 from heatsoak.rack.host import HostReport
 
 #: A loaded host takes so long to answer; looking at many drives, or planning a test, takes longer.
-_ANSWER_S, _LONG_ANSWER_S = 60.0, 600.0
+_ANSWER_S, _LONG_ANSWER_S, _FETCH_S = 60.0, 600.0, 3600.0
 _CONNECT_S = 15
 #: What ssh and shells end with where there is no such program, or it cannot be run.
 _NO_PROGRAM = (126, 127)
@@ -67,8 +68,8 @@ class Reach:
         Raises NoAnswerError if no answer comes, ToolError for what a host cannot do, and
         UsageError where it has another version.
         """
-        text = self._text(host, ["rack", "host", *words], given, wait_s)
-        report = self._read(TypeAdapter(HostReport), host, text)
+        kind = TypeAdapter(HostReport)
+        report = self.read(kind, host, "rack", "host", *words, given=given, wait_s=wait_s)
         if report.version != heatsoak.__version__:
             raise errors.UsageError(
                 f"has heatsoak {report.version}, and this is {heatsoak.__version__}: install the "
@@ -77,32 +78,33 @@ class Reach:
         return report
 
     def read(
-        self, kind: TypeAdapter[_Answer], host: str, *words: str, given: str | None = None
+        self,
+        kind: TypeAdapter[_Answer],
+        host: str,
+        *words: str,
+        given: str | None = None,
+        wait_s: float = _LONG_ANSWER_S,
     ) -> _Answer:
-        """Return what another command of heatsoak's prints on a host as JSON; raises as `ask`."""
-        return self._read(kind, host, self._text(host, words, given, _LONG_ANSWER_S))
-
-    def _read(self, kind: TypeAdapter[_Answer], host: str, text: str) -> _Answer:
+        """Return what any command of heatsoak's prints on a host as JSON; raises as :meth:`ask`."""
+        done = self._done(host, words, wait_s, input=(given or "").encode(), stdout=subprocess.PIPE)
+        text = done.stdout.decode(errors="replace").strip()
+        if not text:
+            raise _why_none(done)
         try:
             return kind.validate_json(text)
         except ValidationError as error:
-            first = (text.strip().splitlines() or ["nothing"])[0][:80]
             raise errors.ToolError(
-                f"{host} answers what this version does not know, {first!r}: is heatsoak "
-                f"{heatsoak.__version__} there?"
+                f"{host} answers what this version does not know, {text.splitlines()[0][:80]!r}: "
+                f"is heatsoak {heatsoak.__version__} there?"
             ) from error
 
-    def _text(self, host: str, words: Sequence[str], given: str | None, wait_s: float) -> str:
+    def _done(
+        self, host: str, words: Sequence[str], wait_s: float, **how: Any
+    ) -> "subprocess.CompletedProcess[bytes]":
         command = self.command(host, ["heatsoak", *words])
         try:
-            done = subprocess.run(
-                command,
-                input=given or "",
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=wait_s,
-                check=False,
+            return subprocess.run(
+                command, stderr=subprocess.PIPE, timeout=wait_s, check=False, **how
             )
         except OSError as error:
             raise errors.UsageError(
@@ -110,29 +112,19 @@ class Reach:
             ) from error
         except subprocess.TimeoutExpired as error:
             raise NoAnswerError(f"no answer in {wait_s:.0f} s") from error
-        if done.stdout.strip():
-            return done.stdout
-        raise _why_none(done)
 
     def fetch(self, host: str, words: Sequence[str], into: Path) -> None:
         """Unpack what a host packs into a directory; raises NoAnswerError if that breaks off."""
-        command = self.command(host, ["heatsoak", "rack", "host", *words])
-        with subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        ) as process:
-            assert process.stdout is not None
+        with TemporaryFile(dir=into) as file:
+            done = self._done(host, ["rack", "host", *words], _FETCH_S, input=b"", stdout=file)
+            # a tar that ends between two files looks whole
+            if done.returncode not in (0, *_ENDS_BADLY):
+                raise NoAnswerError(f"the recording broke off: {_why_none(done)}")
+            file.seek(0)
             try:
-                _unpack(process.stdout, into)
-                process.stdout.read()  # to its end, that it can say how that was
+                _unpack(file, into)
             except tarfile.TarError as error:
-                process.kill()
                 raise NoAnswerError(f"the recording broke off: {error}") from error
-            except BaseException:
-                process.kill()
-                raise
-        # a tar that ends between two files looks whole
-        if process.returncode not in (0, *_ENDS_BADLY):
-            raise NoAnswerError(f"the recording broke off: exit code {process.returncode}")
 
 
 #: Exit codes of `rack host` where a test failed or was refused.
@@ -141,7 +133,7 @@ _ENDS_BADLY = (errors.HeatsoakError.exit_code, errors.RefusedError.exit_code)
 
 def _unpack(file: IO[bytes], into: Path) -> None:
     """Unpack a tar to its end; raises ToolError for what does not belong into a recording."""
-    with tarfile.open(fileobj=file, mode="r|") as tar:
+    with tarfile.open(fileobj=file, mode="r") as tar:
         # of Pythons that have none, as Debian's 3.11, what is checked here is enough
         tar.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
         for member in tar:
@@ -152,9 +144,10 @@ def _unpack(file: IO[bytes], into: Path) -> None:
             tar.extract(member, into, set_attrs=False)
 
 
-def _why_none(done: "subprocess.CompletedProcess[str]") -> errors.HeatsoakError:
+def _why_none(done: "subprocess.CompletedProcess[bytes]") -> errors.HeatsoakError:
     """The error for a command that printed no answer."""
-    said = [line for line in done.stderr.strip().splitlines() if line.strip()]
+    stderr = done.stderr.decode(errors="replace")
+    said = [line for line in stderr.splitlines() if line.strip()]
     own = next((line for line in said if line.startswith("heatsoak: ")), None)
     if own is not None:
         return errors.ToolError(own.removeprefix("heatsoak: "))

@@ -17,7 +17,7 @@ from threading import Event, Semaphore, Thread
 from typing import TypeVar
 from uuid import uuid4
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import TypeAdapter
 
 from heatsoak import errors, writing
 from heatsoak.protocol import Protocol, apply_settings, label_text
@@ -38,15 +38,8 @@ _STOPPED = "stopped"
 _ITS_DRIVES = "drives"
 #: What is being collected, in the output directory.
 _PARTIAL = ".rack-"
+_TESTS = TypeAdapter(list[kept.RackTest])
 _Found = TypeVar("_Found")
-
-
-class Order(BaseModel):
-    """What a host is asked to start: tests, and which attempt of each."""
-
-    tests: list[kept.RackTest]
-    attempts: list[int]
-    again: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,16 +76,15 @@ def run_rack(asked: RackRequest) -> state.Rack:
     with _only_one(asked.directory):
         for left in asked.directory.glob(f"{_PARTIAL}*"):
             shutil.rmtree(left, ignore_errors=True)  # of a command that was killed
-        rack = _continued(asked) or _new(asked)
+        rack = _rack_of(asked)
         stopped = asked.directory / _STOPPED
         if asked.resume or asked.again:
             never = "absent" if stopped.exists() else None  # their hosts may have heard of the stop
             stopped.unlink(missing_ok=True)
             for row in rack.tests:
-                has_ended = kept.Status(state=row.state).has_ended and row.state != "finished"
-                if (has_ended or row.state == never) and row.name != _ITS_DRIVES:
-                    row.attempt, row.is_collected = row.attempt + 1, False
-                    row.take(kept.Status())
+                if (row.can_be_resumed or row.state == never) and row.name != _ITS_DRIVES:
+                    row.take(kept.Status(attempt=row.attempt + 1))
+                    row.is_collected = False
         _Following(asked, rack).run()
         return rack
 
@@ -128,40 +120,29 @@ def _rows(asked: RackRequest) -> list[state.Row]:
             "them"
         )
     known = state.load_listed(asked.listed)
-    drives, silent = list(known.drive), list[state.Row]()
-    if not drives and asked.protocol.writes:
+    if known.drive:
+        return [state.Row.of(one, one.host or known.hosts[0]) for one in known.drive]
+    if asked.protocol.writes:
         raise errors.UsageError(
             f"{asked.protocol.name}: writes, so name the drives that may be erased in "
             f"{asked.listed}: heatsoak rack drives -o FILE lists them"
         )
-    if not drives:
-        found, lost = of_hosts(
-            known.every_host,
-            lambda host: patiently(asked.wait_s, lambda: drives_of(asked.reach, host)),
-        )
-        silent = [_silent(host, str(error)) for host, error in lost.items()]
-        drives = [
-            state.ListedDrive(host=host, on=row.id) for host, rows in found.items() for row in rows
-        ]
-    if not drives and not silent:
+
+    def drives(host: str) -> list[DriveRow]:
+        return patiently(asked.wait_s, lambda: drives_of(asked.reach, host))
+
+    found, lost = of_hosts(known.hosts, drives)
+    rows = [
+        state.Row.of(state.ListedDrive(on=row.id), host)
+        for host, own in found.items()
+        for row in own
+    ]
+    for host, error in lost.items():  # a test stands for all drives of such a host
+        silent = {"name": _ITS_DRIVES, "host": host, "on": "all drives", "is_collected": True}
+        rows.append(state.Row(**silent, state="failed", why=f"{error}: test it in a new -o"))
+    if not rows:
         raise errors.UsageError(f"{asked.listed}: no host has a drive of its own: name targets")
-    listed_rows = (
-        state.Row(
-            name=kept.name_of(one.on),
-            host=one.host or known.hosts[0],
-            **one.model_dump(include={"on", "erase", "labels", "sensors"}),
-        )
-        for one in drives
-    )
-    return [*listed_rows, *silent]
-
-
-def _silent(host: str, why: str) -> state.Row:
-    """A test that stands for all drives of a host that did not say which it has."""
-    return state.Row(
-        **{"name": _ITS_DRIVES, "host": host, "on": "all drives", "erase": None, "labels": {}},
-        **{"state": "failed", "why": f"{why}: test it in a new -o", "is_collected": True},
-    )
+    return rows
 
 
 def patiently(wait_s: float, ask: Callable[[], _Found]) -> _Found:
@@ -176,36 +157,29 @@ def patiently(wait_s: float, ask: Callable[[], _Found]) -> _Found:
         time.sleep(_POLL_S)
 
 
-def _new(asked: RackRequest) -> state.Rack:
-    return state.Rack(
-        run=uuid4().hex,
-        protocol=asked.protocol.name,
-        protocol_sha256=_digest(asked.protocol),
-        together=asked.together,
-        tests=_rows(asked),
-    )
-
-
-def _continued(asked: RackRequest) -> state.Rack | None:
-    """The run in the output directory, which has to be this one."""
+def _rack_of(asked: RackRequest) -> state.Rack:
+    """The run in the output directory, which has to be this one, or else a new one."""
+    digest = hashlib.sha256(asked.protocol.model_dump_json().encode()).hexdigest()
     if not (asked.directory / state.NAME).exists():
         if asked.resume:
             raise errors.UsageError(
                 f"--resume: {asked.directory} holds no run of a rack: name one's with -o"
             )
-        return None
+        return state.Rack(
+            run=uuid4().hex,
+            protocol=asked.protocol.name,
+            protocol_sha256=digest,
+            together=asked.together,
+            tests=_rows(asked),
+        )
     rack = state.load_rack(asked.directory)
-    same = rack.protocol_sha256 == _digest(asked.protocol) and rack.together == asked.together
+    is_same = (rack.protocol_sha256, rack.together) == (digest, asked.together)
     if asked.listed is not None and state.load_listed(asked.listed).drive:
         rows = _rows(asked)
-        same &= len(rows) == len(rack.tests) and all(
-            (one.host, one.on, one.labels, one.sensors)
-            == (row.host, row.on, row.labels, row.sensors)
-            for one, row in zip(rows, rack.tests, strict=False)
-        )
+        is_same &= [one.asked for one in rows] == [row.asked for row in rack.tests]
         for one, row in zip(rows, rack.tests, strict=False):
             row.erase = one.erase  # which may say now that data may be lost
-    if not same:
+    if not is_same:
         raise errors.UsageError(
             f"{asked.directory}: holds a run with another protocol or other drives: repeat that "
             "command as it was, or name a new directory with -o"
@@ -216,13 +190,9 @@ def _continued(asked: RackRequest) -> state.Rack | None:
     return rack
 
 
-def _digest(protocol: Protocol) -> str:
-    return hashlib.sha256(protocol.model_dump_json().encode()).hexdigest()
-
-
-def order_of(
-    rack: state.Rack, rows: Sequence[state.Row], protocol: Protocol, *, again: bool = False
-) -> Order:
+def requests_of(
+    rack: state.Rack, rows: Sequence[state.Row], protocol: Protocol, *, again: bool
+) -> list[kept.RackTest]:
     """Return what their host is asked to start."""
     tests = []
     for row in rows:
@@ -231,17 +201,16 @@ def order_of(
         beside = (other.name for other in rack.tests if other.host == row.host and other != row)
         tests.append(
             kept.RackTest(
+                **row.model_dump(include={"name", "on", "sensors", "attempt"}),
                 run=rack.run,
-                name=row.name,
-                on=row.on,
                 erase_id=row.erase,
                 protocol=apply_settings(protocol, labels),
-                sensors=row.sensors,
                 beside=tuple(beside) if rack.together == "host" else (),
                 waits=rack.together == "rack",
+                again=again,
             )
         )
-    return Order(tests=tests, attempts=[row.attempt for row in rows], again=again)
+    return tests
 
 
 class _Following:
@@ -315,28 +284,37 @@ class _Following:
             if not all(row.is_collected for row in rows):
                 self._is_over.wait(wait_s)
 
-    def _ask(self, host: str, *words: str, given: str | None = None) -> dict[str, kept.Status]:
+    def _ask(self, host: str, word: str, *words: str, given: str | None = None) -> None:
+        """Ask a host for something, and take over where its tests stand.
+
+        Of an attempt before the one that is meant, nothing.
+        """
         with self._few:
-            report = self._asked.reach.ask(host, *words, "--host", host, given=given)
-        return {one.name: one for one in report.tests}
+            answer = self._asked.reach.ask(
+                host, word, self._rack.run, *words, "--host", host, given=given
+            )
+        found = {one.name: one for one in answer.tests}
+        for row in self._rack.tests:
+            status = found.get(row.name) if row.host == host and not row.is_collected else None
+            if status is not None and status.attempt >= row.attempt:
+                row.take(status)
 
     def _look(self, host: str, rows: Sequence[state.Row]) -> None:
-        run, todo = self._rack.run, [row for row in rows if not row.is_collected]
-        _take(todo, self._ask(host, "status", run))
+        self._ask(host, "status")
+        todo = [row for row in rows if not row.is_collected]
+        absent = [row for row in todo if row.state == "absent"]
         if (self._asked.directory / _STOPPED).exists():
-            if any(not kept.Status(state=row.state).has_ended for row in todo):
-                _take(todo, self._ask(host, "stop", run))
-            for row in todo:
-                if row.state == "absent":
-                    row.take(kept.Status(state="interrupted", why="stopped before it began"))
-                    row.is_collected = True
-        elif absent := [row for row in todo if row.state == "absent"]:
-            order = order_of(self._rack, absent, self._asked.protocol, again=self._asked.again)
-            given = order.model_dump_json()
-            _take(todo, self._ask(host, "start", run, "--tests", "-", given=given))
+            if not all(row.has_ended for row in todo):
+                self._ask(host, "stop")
+            for row in absent:
+                row.state, row.why = "interrupted", "stopped before it began"
+                row.is_collected = True
+        elif absent:
+            tests = requests_of(self._rack, absent, self._asked.protocol, again=self._asked.again)
+            self._ask(host, "make", given=_TESTS.dump_json(tests).decode())
         self._begin(host, rows)
         for row in todo:
-            if kept.Status(state=row.state).has_ended and not row.is_collected:
+            if row.has_ended and not row.is_collected:
                 self._collect(row)
                 self._has_changed.set()
 
@@ -349,7 +327,7 @@ class _Following:
         if self._begin_s is None:
             self._begin_s = time.monotonic() + _LEAD_S
         in_s = max(self._begin_s - time.monotonic(), 0.0)
-        self._ask(host, "go", self._rack.run, "--in", f"{in_s:.3f}s")
+        self._ask(host, "go", "--in", f"{in_s:.3f}s")
 
     def _collect(self, row: state.Row) -> None:
         """Fetch what a test has recorded; what was fetched of an attempt before makes room."""
@@ -367,15 +345,6 @@ class _Following:
                 into.parent.mkdir(parents=True, exist_ok=True)
                 found.rename(into)
         row.is_collected = True
-
-
-def _take(rows: Sequence[state.Row], found: dict[str, kept.Status]) -> None:
-    """Take over where tests stand; of an attempt before the one that is meant, nothing."""
-    for row in rows:
-        status = found.get(row.name)
-        if status is not None and status.attempt >= row.attempt:
-            row.attempt = status.attempt
-            row.take(status)
 
 
 def _give_up(rows: Sequence[state.Row], why: str) -> None:
@@ -439,14 +408,16 @@ def drives_of(reach: Reach, host: str) -> list[DriveRow]:
 
 def previews(asked: RackRequest) -> list[state.PlannedTest]:
     """Return what each test would write and how long it takes, or why it cannot be run."""
-    rack = _continued(asked) or _new(asked)
+    rack = _rack_of(asked)
     kind = TypeAdapter(list[state.PlannedTest])
     hosts = list(dict.fromkeys(row.host for row in rack.tests))
 
     def ask(host: str) -> list[state.PlannedTest]:
         rows = [row for row in rack.tests if row.host == host]
-        given = order_of(rack, rows, asked.protocol).model_dump_json()
-        words = ("rack", "host", "start", rack.run, "--tests", "-", "--dry-run", "--host", host)
+        given = _TESTS.dump_json(
+            requests_of(rack, rows, asked.protocol, again=asked.again)
+        ).decode()
+        words = ("rack", "host", "make", rack.run, "--dry-run", "--host", host)
         return patiently(asked.wait_s, lambda: asked.reach.read(kind, host, *words, given=given))
 
     found, lost = of_hosts(hosts, ask)

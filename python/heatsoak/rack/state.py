@@ -140,30 +140,36 @@ NAME = "rack.json"
 Together = Literal["host", "rack", "none"]
 
 
-class Row(BaseModel):
-    """A test of the rack.
+class Row(kept.Status):
+    """A test of the rack, and where it stands as far as is known; `attempt` is the one meant.
 
     Attributes:
-        attempt: which start of it is meant.
         directory: what was collected, relative to that of `rack.json`; None if nothing was yet.
     """
 
     name: str
     host: str
     on: str
-    erase: str | None
-    labels: dict[str, Label]
+    erase: str | None = None
+    labels: dict[str, Label] = Field(default_factory=dict)
     sensors: str | None = None
-    attempt: int = 1
-    state: kept.State = "absent"
-    why: str | None = None
-    progress: float = 0.0
     is_collected: bool = False
     directory: str | None = None
 
+    @classmethod
+    def of(cls, drive: ListedDrive, host: str) -> "Row":
+        """Return the test of a drive that was listed."""
+        return cls(**drive.model_dump(exclude={"host"}), name=kept.name_of(drive.on), host=host)
+
+    @property
+    def asked(self) -> tuple[object, ...]:
+        """What makes it another test where it differs."""
+        return self.host, self.on, self.labels, self.sensors
+
     def take(self, status: kept.Status) -> None:
         """Take over where it stands."""
-        self.state, self.why, self.progress = status.state, status.why, status.progress
+        for key in kept.Status.model_fields:
+            setattr(self, key, getattr(status, key))
 
     @property
     def text(self) -> str:
