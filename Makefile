@@ -29,7 +29,7 @@ demo: build ## Run the Puget matrix on the simulated 950 PRO; its table and repo
 	$(BIN)/heatsoak demo
 
 reproduce: build ## Hold the simulated drives against every published figure
-	$(BIN)/heatsoak reproduce
+	$(BIN)/heatsoak lab reproduce
 
 # many tests wait for fio, for heat or for what a drive does: four processes on two cores
 test: build $(VENV)/.tested $(VENV)/.tools ## Run the tests: all that is deterministic

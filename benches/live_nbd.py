@@ -116,7 +116,7 @@ def run(place: str, rw: str, time_factor: float) -> tuple[Fall, dict[str, Any]]:
 @contextmanager
 def served(own: Path, place: str, time_factor: float) -> Iterator[None]:
     """Serve the drive while the block runs."""
-    words = ["nbd", DRIVE, "--enclosure", place, "--socket", str(own / "socket")]
+    words = ["lab", "nbd", DRIVE, "--place", place, "--socket", str(own / "socket")]
     words += ["--speed", f"{SPEED_MB_S}MB", "--time-factor", str(time_factor)]
     words += ["--sensors", str(own / "sensors")]
     with subprocess.Popen(
@@ -131,7 +131,7 @@ def served(own: Path, place: str, time_factor: float) -> Iterator[None]:
         finally:
             server.terminate()
     if server.returncode:
-        raise SystemExit(f"heatsoak nbd has ended with exit code {server.returncode}")
+        raise SystemExit(f"heatsoak lab nbd has ended with exit code {server.returncode}")
 
 
 def truth(file: Path, rw: str) -> Fall:

@@ -25,10 +25,10 @@ def main(rounds: int = ROUNDS) -> None:
             "heatsoak": (),
             "heatsoak --help": ("--help",),
             "heatsoak --version": ("--version",),
-            "heatsoak schema": ("schema",),
+            "heatsoak lab schema": ("schema",),
             "heatsoak doctor": ("doctor",),
-            "heatsoak drives": ("drives",),
-            "heatsoak protocols": ("protocols",),
+            "heatsoak list drives": ("drives",),
+            "heatsoak list protocols": ("protocols",),
             "heatsoak run quick --on sim:... --dry-run": (
                 "run",
                 "quick",

@@ -34,7 +34,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("heatsoak run quick --on ~/ --resume", "Resume after Ctrl-C, kill -9 or a power cut."),
         (
             "heatsoak run anandtech-consistency --on /dev/nvme1n1 --erase ID",
-            "Overwrite a whole drive; heatsoak drives shows the ID.",
+            "Overwrite a whole drive; heatsoak list drives shows the ID.",
         ),
         (
             "heatsoak run quick --on sim:samsung-950-pro-512@wings-px1",
@@ -52,18 +52,16 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("heatsoak report bare sink -o report.html", "One page that opens without a network."),
     ),
     "heatsoak-watch": (("heatsoak watch /dev/nvme0n1", "No load of ours."),),
-    "heatsoak-drives": (
-        ("heatsoak drives", "The drives here, and what was found on them."),
-        ('heatsoak drives --like "990 PRO 4TB"', "What the catalog knows of a model."),
+    "heatsoak-list": (
+        ("heatsoak list drives", "The drives here, and what was found on them."),
+        ('heatsoak list drives "990 PRO 4TB"', "What the catalog knows of a model."),
     ),
     "heatsoak-import": (("heatsoak import fio/ hwinfo.csv -o mine", "Keep logs as a recording."),),
     "heatsoak-export": (("heatsoak export mine -o mine.csv", "A table, for other tools."),),
     "heatsoak-fit": (("heatsoak fit recordings/ -o twin.toml", "A model of this drive here."),),
     "heatsoak-predict": (
         ("heatsoak predict twin.toml --warmer 8", "Would it throttle in a hotter room?"),
-    ),
-    "heatsoak-advise": (
-        ("heatsoak advise twin.toml --workload write", "How little cooling keeps full speed."),
+        ("heatsoak predict twin.toml --cooling", "How little cooling keeps it at full speed?"),
     ),
     "heatsoak-rack-run": (
         ("heatsoak rack run quick --drives racks.toml -o monday", "The drives of many hosts."),
@@ -72,8 +70,8 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("heatsoak rack report monday -o monday.html", "Which fail, which differ; drive or place?"),
     ),
     "heatsoak-history": (("heatsoak history racks/", "Is a drive slower than it was?"),),
-    "heatsoak-trace-make": (
-        ("heatsoak trace make heavy -o heavy.log --scale 0.1", "From published statistics."),
+    "heatsoak-lab-trace-make": (
+        ("heatsoak lab trace make heavy -o heavy.log --scale 0.1", "From published statistics."),
     ),
 }
 #: Environment variables, what they do, and whose pages tell of them: all, or those that begin so.

@@ -1,4 +1,4 @@
-"""Builds the plugin that ``heatsoak nbd`` gives to nbdkit, on Linux; says so where that fails."""
+"""Builds the plugin that ``heatsoak lab nbd`` gives to nbdkit, on Linux; says so where that fails."""
 
 import argparse
 import json
@@ -83,5 +83,8 @@ def _built(cargo: str) -> Path:
 
 
 def _without(why: str) -> bool:
-    print(f"heatsoak is built without the drive that 'heatsoak nbd' serves: {why}", file=sys.stderr)
+    print(
+        f"heatsoak is built without the drive that 'heatsoak lab nbd' serves: {why}",
+        file=sys.stderr,
+    )
     return False

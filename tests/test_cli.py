@@ -38,16 +38,16 @@ def test_help_version_and_commands_are_shown_by_their_usual_names(tmp_path: Path
     ):
         assert done_here(*words.split(), cwd=tmp_path).stdout.startswith(begins), words
     shown = done_here("--help", cwd=tmp_path).stdout
-    for command in ("demo", "drives", "protocols", "run", "analyze", "import", "export"):
+    for command in ("demo", "list", "lab", "run", "analyze", "import", "export"):
         assert command in shown
     for hidden in ("calibrate", "corpus"):
         assert f" {hidden} " not in shown
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     for name, (_, what) in COMMANDS.items():
         assert what.startswith(commands[name].get_short_help_str(1000))
-    group = done_here("trace", cwd=tmp_path)  # without a command, its help
+    group = done_here("lab", "trace", cwd=tmp_path)  # without a command, its help
     assert group.stderr == ""
-    assert group.stdout == done_here("trace", "--help", cwd=tmp_path).stdout
+    assert group.stdout == done_here("lab", "trace", "--help", cwd=tmp_path).stdout
     assert len(group.stdout.splitlines()) > 5
 
 
@@ -57,7 +57,10 @@ def test_nothing_waits_for_what_it_does_not_use(tmp_path: Path, small_drive: Pat
         loaded = loaded_by(*words.split())
         assert not loaded & {"numpy", "polars", "pydantic", "rich.console", "heatsoak.analysis"}
     assert not loaded_by("schema") & {"numpy", "polars", "heatsoak.analysis"}
-    assert not loaded_by("drives", "--help") & {"heatsoak.analysis", "heatsoak.bench.conductor"}
+    assert not loaded_by("list", "drives", "--help") & {
+        "heatsoak.analysis",
+        "heatsoak.bench.conductor",
+    }
     done_here("run", "quick", "--on", f"sim:{small_drive}", "-o", "r", cwd=tmp_path)
     loaded = loaded_by("analyze", str(tmp_path / "r"))
     assert "polars" in loaded
@@ -88,13 +91,11 @@ def loaded_by(*words: str) -> set[str]:
         (("run", "quick", "--on", ".", "--set", "heatsnk=none"), "did you mean 'heatsink'?"),
         (("watch", ".", "--set", "heatsnk=none"), "did you mean 'heatsink'?"),
         (("run", "quick", "--on", ".", "--scale=half"), "'half' is not a share such as"),
-        (("run", "quick"), "Missing option '--on'"),
         (
             ("compare", "x", "--by", "slot", "--fail-below", "500MB/s"),
             "No such option: --fail-below: heatsoak compare --help lists its options",
         ),
         (("analyze", "x", "-o", "y.html"), "-o: heatsoak analyze --help lists its options"),
-        (("rnu",), "No such command 'rnu'"),
         (("analyze", "nowhere"), "nowhere: there is no such file or directory"),
         (("analyze", "empty"), "nothing can be imported: there is no file in it"),
         (("analyze", "broken"), "broken/recording.json: invalid JSON"),
@@ -103,10 +104,10 @@ def loaded_by(*words: str) -> set[str]:
         (("run", "pipe", "--on", "."), "pipe: is a pipe, not a regular file"),
         (("run", "quick", "--on", "sim:pipe.toml"), "pipe.toml: is a pipe, not a regular file"),
         (("analyze", "pipe"), "pipe: is a pipe, not a regular file"),
-        (("trace", "stats", "pipe"), "pipe: is a pipe, not a regular file"),
-        (("trace", "stats", "x", "--span", "9" * 400), "more than any drive holds"),
-        (("trace", "stats", "x", "--idle-limit", "9" * 400), "longer than thirty years"),
-        (("trace", "stats", "n" * 300), "File name too long"),
+        (("lab", "trace", "stats", "pipe"), "pipe: is a pipe, not a regular file"),
+        (("lab", "trace", "stats", "x", "--span", "9" * 400), "more than any drive holds"),
+        (("lab", "trace", "stats", "x", "--idle-limit", "9" * 400), "longer than thirty years"),
+        (("lab", "trace", "stats", "n" * 300), "File name too long"),
     ],
 )
 def test_a_wrong_word_or_file_is_one_line_and_exit_code_2(
@@ -135,13 +136,13 @@ def test_an_internal_error_is_one_line_and_its_details_are_in_a_file(
 
     monkeypatch.setattr("heatsoak.cli.app.app", fails)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    line = complaint(heatsoak_here("protocols", cwd=tmp_path), 3)
+    line = complaint(heatsoak_here("list", "protocols", cwd=tmp_path), 3)
     assert f"internal error: {type(error).__name__}" in line
     (file,) = tmp_path.glob("heatsoak-fault-*.txt")
     assert line.endswith(f"please report it with the details in {file}")
     assert "Traceback" in file.read_text()
     monkeypatch.setenv("HEATSOAK_DEBUG", "1")
-    assert "Traceback" in heatsoak_here("protocols", cwd=tmp_path).stderr
+    assert "Traceback" in heatsoak_here("list", "protocols", cwd=tmp_path).stderr
 
 
 def test_ctrl_c_before_a_command_has_begun_is_its_exit_code_alone(tmp_path: Path) -> None:
@@ -392,11 +393,11 @@ def test_a_matrix_on_a_real_drive_asks_for_the_cell_it_is_in(tmp_path: Path) -> 
 
 
 def test_lists_are_json_too(tmp_path: Path) -> None:
-    drives = json_here("drives", cwd=tmp_path)
+    drives = json_here("list", "drives", cwd=tmp_path)
     keys = {"id", "path", "model", "serial", "size_bytes", "simulated", "sensors", "writable"}
     assert all(keys | {"schema_version", "why", "erase"} == row.keys() for row in drives)
     assert any(row["simulated"] for row in drives)
-    protocols = json_here("protocols", cwd=tmp_path)
+    protocols = json_here("list", "protocols", cwd=tmp_path)
     by_name = {row["name"]: row for row in protocols}
     assert by_name["puget"]["recordings"] == 14
     assert 80 <= by_name["quick"]["duration_without_probes_s"] <= 130
@@ -547,7 +548,7 @@ def test_without_a_command_it_says_which_questions_are_answered_how(tmp_path: Pa
     done = heatsoak_here(cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    for command in ("demo", "doctor", "run", "watch", "analyze", "compare", "report", "drives"):
+    for command in ("demo", "doctor", "run", "watch", "analyze", "compare", "report", "list"):
         assert any(f"  heatsoak {command}" in line and "?" in line for line in lines), command
 
 

@@ -46,22 +46,22 @@ def test_protocols_drives_and_places_are_offered(tmp_path: Path) -> None:
     assert "sim:samsung-950-pro-512" in drives
     places = asked("heatsoak run quick --on sim:samsung-950-pro-512@plextor", "fish", tmp_path)
     assert places == ["sim:samsung-950-pro-512@plextor-adapter"]
-    assert asked("heatsoak nbd samsung-950-pro-5", "fish", tmp_path) == ["samsung-950-pro-512"]
-    assert asked("heatsoak drives --like crucial-t700-2", "fish", tmp_path) == ["crucial-t700-2tb"]
-    assert "puget-sata" in asked("heatsoak nbd x --enclosure puget-s", "fish", tmp_path)
-    assert asked("heatsoak schema comp", "fish", tmp_path) == ["compare"]
+    assert asked("heatsoak lab nbd samsung-950-pro-5", "fish", tmp_path) == ["samsung-950-pro-512"]
+    assert asked("heatsoak list drives crucial-t700-2", "fish", tmp_path) == ["crucial-t700-2tb"]
+    assert "puget-sata" in asked("heatsoak lab nbd x --place puget-s", "fish", tmp_path)
+    assert asked("heatsoak lab schema comp", "fish", tmp_path) == ["compare"]
     assert asked("heatsoak analyze r --fail-on u", "fish", tmp_path) == ["unknown"]
 
 
 def test_a_drive_a_place_and_a_load_are_offered_alike_wherever_they_are_named(
     tmp_path: Path,
 ) -> None:
-    for start in ("run quick --on", "predict", "advise", "nbd", "fit x --base"):
+    for start in ("run quick --on", "predict", "lab nbd", "fit x --base"):
         drives = asked(f"heatsoak {start} samsung-950-pro-5", "fish", tmp_path)
         assert drives == ["samsung-950-pro-512"]
         drives = asked(f"heatsoak {start} sim:samsung-950-pro-5", "fish", tmp_path)
         assert drives == ["sim:samsung-950-pro-512"]
-    for option in ("--enclosure", "--heatsink"):
+    for option in ("--place", "--heatsink"):
         assert asked(f"heatsoak predict x {option} lap", "fish", tmp_path) == ["laptop"]
     loads = asked("heatsoak predict x --workload rand", "fish", tmp_path)
     assert loads == ["randread", "randwrite"]
@@ -69,11 +69,13 @@ def test_a_drive_a_place_and_a_load_are_offered_alike_wherever_they_are_named(
 
 
 def test_the_figures_of_a_set_are_offered_and_a_path_is_left_to_the_shell(tmp_path: Path) -> None:
-    assert "puget.peak_read_mb_s" in asked("heatsoak reproduce --only puget.p", "fish", tmp_path)
-    modern = asked("heatsoak reproduce --set modern --only ", "fish", tmp_path)
+    assert "puget.peak_read_mb_s" in asked(
+        "heatsoak lab reproduce --only puget.p", "fish", tmp_path
+    )
+    modern = asked("heatsoak lab reproduce --set modern --only ", "fish", tmp_path)
     assert "950pro256.5min_write_throttles" in modern
     assert not [name for name in modern if name.startswith("puget")]
-    wrong = asked("heatsoak reproduce --set other --only puget.peak_r", "fish", tmp_path)
+    wrong = asked("heatsoak lab reproduce --set other --only puget.peak_r", "fish", tmp_path)
     assert wrong in ([], ["puget.peak_read_mb_s"])
     assert asked("heatsoak run quick --on /dev/", "fish", tmp_path) == []
     assert asked("heatsoak run ./mine", "fish", tmp_path) == []

@@ -251,7 +251,7 @@ def test_a_dry_run_reports_what_is_written_to_either_side_and_touches_nothing(
     ]
     assert list(tmp_path.iterdir()) == []
     # and it is listed with what it takes
-    (row,) = [row for row in json_here("protocols", cwd=tmp_path) if row["name"] == "copy"]
+    (row,) = [row for row in json_here("list", "protocols", cwd=tmp_path) if row["name"] == "copy"]
     assert row["writes"]
     assert row["written_bytes"] == pytest.approx(200e9, rel=1e-4)
     assert row["duration_s"] > 300

@@ -145,7 +145,7 @@ def test_files_that_are_left_between_two_samples_of_a_listing_are_found_before_a
     done = heatsoak_here(*words, cwd=tmp_path)
     assert done.returncode == 4
     assert "it is not empty" in done.stderr
-    said = " ".join(done_here("drives", cwd=tmp_path).stdout.split())
+    said = " ".join(done_here("list", "drives", cwd=tmp_path).stdout.split())
     assert "nothing found in" in said
     assert "safe" not in said
 

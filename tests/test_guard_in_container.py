@@ -78,7 +78,7 @@ def test_what_processes_outside_of_the_container_do_is_not_known_so_it_refuses(
     with another_process(OPEN_FOR_WRITING, drive.node):
         assert "cannot see who else uses it" in refused(drive, tmp_path, *OWN_PROCESSES)
     assert "cannot see who else uses it" in refused(drive, tmp_path, *OWN_PROCESSES)
-    heatsoak = (sys.executable, "-m", "heatsoak", "drives", "--format", "json")
+    heatsoak = (sys.executable, "-m", "heatsoak", "list", "drives", "--format", "json")
     done = ran(tool("unshare"), *OWN_PROCESSES[1:], *heatsoak, cwd=tmp_path, check=True)
     (row,) = (row for row in json.loads(done.stdout) if row["path"] == os.fspath(drive.node))
     assert not row["writable"]

@@ -142,7 +142,8 @@ def test_a_drive_that_is_gone_at_the_end_does_not_hide_what_ended_the_run(bench:
             raise ToolError("the drive is gone")
 
     with pytest.raises(
-        ToolError, match=r"the drive is gone; nvme0: .* `heatsoak drives --restore` tries again"
+        ToolError,
+        match=r"the drive is gone; nvme0: .* `heatsoak list drives --restore` tries again",
     ):
         run()
     bench.drive.declines = {}

@@ -252,7 +252,7 @@ def test_a_step_that_was_cut_short_is_not_compared(runs: Path) -> None:
 
 
 def test_the_output_is_as_its_schema_says(runs: Path) -> None:
-    schema = json.loads(heatsoak_here("schema", "history", cwd=runs).stdout)
+    schema = json.loads(heatsoak_here("lab", "schema", "history", cwd=runs).stdout)
     done = heatsoak_here("history", ".", "--format", "json", cwd=runs)
     assert done.returncode == 0, done.stderr
     assert complaints(json.loads(done.stdout), schema) == []

@@ -1,4 +1,4 @@
-"""``heatsoak drives --like``: which drive of the catalog is meant, and what is known of it."""
+"""``heatsoak list drives``: which drive of the catalog is meant, and what is known of it."""
 
 import json
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def liked(model: str, size_bytes: int | None = None) -> Likeness:
 
 def row_of(model: str, cwd: Path) -> dict[str, Any]:
     """Return what the command says of a model, as JSON."""
-    done = heatsoak_here("drives", "--like", model, "--format", "json", cwd=cwd)
+    done = heatsoak_here("list", "drives", "--like", model, "--format", "json", cwd=cwd)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -109,7 +109,7 @@ def test_a_size_is_that_of_the_name_then_of_the_drive_else_open(tmp_path: Path) 
     assert liked("Sabrent Rocket Q", 4 * 10**12).kind == "family"
     assert liked("Samsung SSD 990 PRO").size_bytes is None
     assert liked("CT2000T700SSD3").size_bytes == load_drive("crucial-t700-2tb").user_bytes
-    done = heatsoak_here("drives", "--like", "990 PRO", cwd=tmp_path)
+    done = heatsoak_here("list", "drives", "--like", "990 PRO", cwd=tmp_path)
     assert done.stdout.startswith("990 PRO: the catalog has its family, as samsung-990-pro-")
 
 
@@ -166,7 +166,7 @@ def test_a_listing_of_a_drive_tells_its_model_and_its_own_limits(tmp_path: Path)
 def test_a_log_of_an_unknown_drive_gets_its_class_by_its_rates(tmp_path: Path) -> None:
     rows = "\n".join(f"{t},Acme X 1TB,6800,0,{40 + t}" for t in range(60))
     (tmp_path / "log.csv").write_text(f"time_s,model,read_mb_s,write_mb_s,temp_c\n{rows}\n")
-    done = heatsoak_here("drives", "--like", "log.csv", cwd=tmp_path)
+    done = heatsoak_here("list", "drives", "--like", "log.csv", cwd=tmp_path)
     told = "Acme X 1TB: the catalog has only its class, pcie4-tlc-1tb (TLC by guess)"
     assert done.stdout.startswith(told), done.stdout
 
@@ -179,7 +179,7 @@ def test_a_drives_file_may_have_other_names_of_it(tmp_path: Path, small_drive_te
 
 
 def test_the_first_line_answers(tmp_path: Path) -> None:
-    done = heatsoak_here("drives", "--like", "CT1000T700SSD3", cwd=tmp_path)
+    done = heatsoak_here("list", "drives", "--like", "CT1000T700SSD3", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "CT1000T700SSD3: the catalog has its 2 TB sibling, crucial-t700-2tb"
@@ -200,7 +200,7 @@ def test_what_is_not_published_or_measured_is_said_to_be_assumed(tmp_path: Path)
 
 
 def test_a_drive_that_reports_another_temperature_than_it_throttles_by(tmp_path: Path) -> None:
-    done = heatsoak_here("drives", "--like", "Samsung SSD 950 PRO 512GB", cwd=tmp_path)
+    done = heatsoak_here("list", "drives", "--like", "Samsung SSD 950 PRO 512GB", cwd=tmp_path)
     assert "throttles from    a temperature that it does not report" in done.stdout
 
 
@@ -244,21 +244,21 @@ def test_a_file_comes_before_a_model_of_its_name(tmp_path: Path) -> None:
 
 
 def test_nothing_like_it_says_what_would_be(tmp_path: Path) -> None:
-    said = complaint(heatsoak_here("drives", "--like", "samsun-990-pro", cwd=tmp_path), 2)
+    said = complaint(heatsoak_here("list", "drives", "--like", "samsun-990-pro", cwd=tmp_path), 2)
     assert "the catalog has no drive like it (did you mean 'samsung-990-pro-" in said
     assert "say it, as in 'Gen4 QLC 2TB', or give a file with its smartctl -a" in said
     # nor are telling and restoring one command
-    complaint(heatsoak_here("drives", "--like", "x", "--restore", cwd=tmp_path), 2)
-    complaint(heatsoak_here("drives", "--known", "--restore", cwd=tmp_path), 2)
+    complaint(heatsoak_here("list", "drives", "--like", "x", "--restore", cwd=tmp_path), 2)
+    complaint(heatsoak_here("list", "drives", "--known", "--restore", cwd=tmp_path), 2)
 
 
 def test_all_known_drives_are_listed_by_what_is_known_of_them(tmp_path: Path) -> None:
-    done = heatsoak_here("drives", "--known", cwd=tmp_path)
+    done = heatsoak_here("list", "drives", "--known", cwd=tmp_path)
     measured, _, rest = done.stdout.partition("classes, what such drives have in common")
     classes, _, sheets = rest.partition("data sheets on figures of a class, not measured")
     assert "sim:samsung-990-pro-2tb" in measured
     assert "sim:pcie4-qlc-2tb" in classes
     assert "sim:samsung-970-evo-plus-1tb" in sheets
-    usual = heatsoak_here("drives", cwd=tmp_path).stdout
+    usual = heatsoak_here("list", "drives", cwd=tmp_path).stdout
     assert "sim:samsung-970-evo-plus-1tb" not in usual
-    assert "heatsoak drives --known lists" in usual
+    assert "heatsoak list drives --known lists" in usual

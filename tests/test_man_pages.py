@@ -80,7 +80,7 @@ def test_no_tool_finds_anything_wrong(words: tuple[str, ...], directory: Path) -
 def test_a_page_reads_like_one(directory: Path) -> None:
     page = shown(directory / "heatsoak-run.1")
     assert "heatsoak-run - run a protocol on a drive, and judge what was recorded SYNOPSIS" in page
-    assert "heatsoak run --on TARGET [OPTION ...] PROTOCOL" in page
+    assert "heatsoak run [OPTION ...] PROTOCOL [DIR]" in page
     assert "--erase ID The drive whose data may be destroyed; ID:NOT-EMPTY if it holds any." in page
     assert "--format text|json Print a table, or one JSON document. [default: text]" in page
     assert "4 Refused for safety. 130 Interrupted" in page

@@ -43,7 +43,7 @@ live = needs("nbdkit", "fio", str(PLUGIN))
     ("words", "says"),
     [
         (["nosuch"], "nosuch"),
-        ([DRIVE, "--enclosure", "puget-top"], "puget-top"),
+        ([DRIVE, "--place", "puget-top"], "puget-top"),
         ([DRIVE, "--speed", "fast"], "'fast' is not a rate such as"),
         ([DRIVE, "--speed", "3GB"], "--speed of 3 GB/s: samsung-950-pro-512 in open-bench can be"),
         ([DRIVE, "--speed", "1k"], "can be served at 1 MB to 2.5 GB per second"),
@@ -54,7 +54,7 @@ live = needs("nbdkit", "fio", str(PLUGIN))
 def test_a_drive_that_cannot_be_served_gets_one_line(
     tmp_path: Path, words: list[str], says: str
 ) -> None:
-    done = heatsoak_here("nbd", *words, "--socket", "s", cwd=tmp_path)
+    done = heatsoak_here("lab", "nbd", *words, "--socket", "s", cwd=tmp_path)
     assert says in complaint(done, 2)
     assert not list(tmp_path.iterdir())
 
@@ -70,7 +70,7 @@ def test_a_socket_that_cannot_be_made_or_a_program_that_is_missing_gets_one_line
         ("no/socket", "there is no such directory to create the socket in"),
         ("s" * 108, "is too long: a socket's path has at most 107 bytes"),
     ]:
-        done = heatsoak_here("nbd", DRIVE, "--socket", name, cwd=tmp_path)
+        done = heatsoak_here("lab", "nbd", DRIVE, "--socket", name, cwd=tmp_path)
         assert says in complaint(done, 2)
     assert (tmp_path / "file").read_text() == "mine"
     assert (tmp_path / "link").is_symlink()
@@ -80,7 +80,7 @@ def test_a_socket_that_cannot_be_made_or_a_program_that_is_missing_gets_one_line
         (None, "nbdkit is not installed: apt-get install nbdkit"),
     ):
         monkeypatch.setattr(shutil, "which", lambda _, found=found, **__: found)
-        done = heatsoak_here("nbd", DRIVE, "--socket", "s", cwd=tmp_path)
+        done = heatsoak_here("lab", "nbd", DRIVE, "--socket", "s", cwd=tmp_path)
         assert says in complaint(done, 3)
 
 
@@ -156,7 +156,7 @@ def test_a_run_with_the_real_fio_heats_it_until_it_throttles_and_nothing_is_lost
         'schema = 1\nname = "short"\n[[steps]]\nname = "load"\nrw = "write"\nbs = "128k"\n'
         'iodepth = 32\nruntime = "8s"\n'
     )
-    words = ["--enclosure", HOT, "--speed", f"{SPEED_MB_S}MB", "--time-factor", "5"]
+    words = ["--place", HOT, "--speed", f"{SPEED_MB_S}MB", "--time-factor", "5"]
     with served(tmp_path, DRIVE, *words) as drive:
         assert "it keeps no data: reads return zeros" in drive.greeting[0]
         (sensor,) = drive_sensors(*drive_in_tree(drive.sensors))
@@ -252,7 +252,7 @@ def test_the_printed_address_leads_to_the_socket_and_a_killed_server_leaves_noth
         drive.end(signal.SIGKILL)
         assert until(lambda: not answers(drive.socket))
         assert not list(temporary.iterdir())
-    done = heatsoak_here("nbd", DRIVE, "--socket", "socket", cwd=directory)
+    done = heatsoak_here("lab", "nbd", DRIVE, "--socket", "socket", cwd=directory)
     assert "remove it if no server uses it any more" in complaint(done, 2)
 
 

@@ -1,4 +1,4 @@
-"""The build backend and the plugin of ``heatsoak nbd``: what it does without one of its tools."""
+"""The build backend and the plugin of ``lab nbd``: what it does without one of its tools."""
 
 import sys
 from pathlib import Path

@@ -142,17 +142,29 @@ def here(made: Path, tmp_path: Path) -> Path:
 TELLS = {
     ("--version",): "heatsoak ",
     ("--help",): "analyze",
-    ("drives",): "sim:samsung-950-pro-512",
-    ("drives", "--format", "json"): '"simulated": true',
-    ("drives", "--like", "samsung 990 pro 2tb"): "samsung-990-pro-2tb",
-    ("places",): "open-bench",
-    ("protocols",): "quick",
-    ("schema",): "analyze",
-    ("schema", "drives"): "properties",
-    ("schema", "watch"): "properties",
+    (
+        "list",
+        "drives",
+    ): "sim:samsung-950-pro-512",
+    ("list", "drives", "--format", "json"): '"simulated": true',
+    ("list", "drives", "--like", "samsung 990 pro 2tb"): "samsung-990-pro-2tb",
+    (
+        "list",
+        "places",
+    ): "open-bench",
+    (
+        "list",
+        "protocols",
+    ): "quick",
+    (
+        "lab",
+        "schema",
+    ): "analyze",
+    ("lab", "schema", "drives"): "properties",
+    ("lab", "schema", "watch"): "properties",
     ("run", "quick", "--on", "sim:samsung-950-pro-512", "--dry-run"): "written",
-    ("trace", "make", "light", "-o", "light.log", "--scale", "0.0005"): "wrote",
-    ("trace", "stats", "light", "--scale", "0.0005", "--format", "json"): '"ios": ',
+    ("lab", "trace", "make", "light", "-o", "light.log", "--scale", "0.0005"): "wrote",
+    ("lab", "trace", "stats", "light", "--scale", "0.0005", "--format", "json"): '"ios": ',
     ("rack", "--help"): "report",
     ("predict", "samsung-950-pro-512", "--ambient", "35"): "reports at most",
 }
@@ -203,7 +215,7 @@ def test_a_twin_is_fitted_and_tells_what_would_be(system: System, tmp_path: Path
     assert "written to" in system.heatsoak("fit", "heat", "-o", "twin.toml", cwd=tmp_path)
     twin = ("twin.toml", "--workload", "heat.toml:full")
     assert "max" in system.heatsoak("predict", *twin, "--format", "json", cwd=tmp_path)
-    assert "m/s" in system.heatsoak("advise", *twin, cwd=tmp_path)
+    assert "m/s" in system.heatsoak("predict", "--cooling", *twin, cwd=tmp_path)
 
 
 @pytest.mark.slow
@@ -218,7 +230,7 @@ def test_a_sweep_runs_in_processes_and_is_continued(system: System, tmp_path: Pa
 @pytest.mark.slow
 @pytest.mark.long
 def test_a_published_figure_is_reproduced(system: System, tmp_path: Path) -> None:
-    words = ("reproduce", "--only", "puget.bottom.2gpu.loaded")
+    words = ("lab", "reproduce", "--only", "puget.bottom.2gpu.loaded")
     (onset, depth) = system.json(*words, cwd=tmp_path)
     assert onset["simulated"] > 0
     assert depth["simulated"] > 0
@@ -258,8 +270,8 @@ REFUSED = (
     ("run", "copy", "--on", "sim:samsung-950-pro-512", "--to", "."),
     ("watch", "/dev/nvme0n1"),
     ("watch", "."),
-    ("nbd", "samsung-950-pro-512", "--socket", "s"),
-    ("drives", "--restore"),
+    ("lab", "nbd", "samsung-950-pro-512", "--socket", "s"),
+    ("list", "drives", "--restore"),
     ("rack", "perform", ".", "1"),
 )
 
@@ -304,7 +316,10 @@ def test_completion_is_installed_and_offers_drives_but_no_devices(
     done = heatsoak("--install-completion", "bash", **home)
     assert done.returncode == 0, done.stderr
     assert "heatsoak" in (tmp_path / ".bashrc").read_text("utf-8")
-    for typed, offered in (("heatsoak nbd samsung-950-pro-5", True), ("heatsoak watch ", False)):
+    for typed, offered in (
+        ("heatsoak lab nbd samsung-950-pro-5", True),
+        ("heatsoak watch ", False),
+    ):
         asked = {"_HEATSOAK_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": typed}
         done = heatsoak(**asked)
         assert done.stderr == ""
@@ -429,7 +444,7 @@ def test_paths_may_start_with_a_drives_letter(
     (tmp_path / protocol).write_text(tiny.WRITE, "utf-8")
     on = ("--on", f"sim:{drive}@open-bench")
     assert "written" in system.heatsoak("run", protocol, *on, "--dry-run", cwd=tmp_path)
-    words = ("predict", drive, "--enclosure", "open-bench")
+    words = ("predict", drive, "--place", "open-bench")
     for load in (protocol, f"{protocol}:write"):
         said = system.heatsoak(*words, "--workload", load, cwd=tmp_path)
         assert "Does not throttle in 5 s" in said

@@ -43,7 +43,7 @@ COMMANDS = {
     "export": ("export", "r", "-o"),
     "twin": ("fit", "r", "-o"),
     "next": ("fit", "r", "--next"),
-    "trace": ("trace", "make", "light", "--scale", "0.0005", "-o"),
+    "trace": ("lab", "trace", "make", "light", "--scale", "0.0005", "-o"),
     "rack": ("rack", "drives", "b1", "--by", "false", "-o"),
     "results": ("rack", "report", "r", "-o"),
 }

@@ -161,10 +161,10 @@ def test_a_trace_is_read_second_by_second(tmp_path: Path) -> None:
 
 
 def test_a_packed_trace_of_a_shape_is_a_workload(tmp_path: Path) -> None:
-    made = ("trace", "make", "light", "--scale", "0.02", "-o", "light.log.gz")
+    made = ("lab", "trace", "make", "light", "--scale", "0.02", "-o", "light.log.gz")
     done_here(*made, cwd=tmp_path)
     found = json_here("predict", DRIVE, "--workload", "light.log.gz", cwd=tmp_path)
-    counted = json_here("trace", "stats", "light.log.gz", cwd=tmp_path)
+    counted = json_here("lab", "trace", "stats", "light.log.gz", cwd=tmp_path)
     gb = (counted["read_bytes"] + counted["write_bytes"]) / 1e9
     assert found["held"]["gb"] == pytest.approx(gb, abs=0.001)
     assert found["duration_s"] == pytest.approx(counted["time"]["duration_s"], abs=1)
@@ -173,9 +173,9 @@ def test_a_packed_trace_of_a_shape_is_a_workload(tmp_path: Path) -> None:
 
 def test_the_command_line_answers_for_a_trace(tmp_path: Path) -> None:
     trace_of(tmp_path / "hot.log", [WRITE_MB_S] * 120 + [0.0] * 240)
-    words = (DRIVE, "--enclosure", HOT, "--workload", "hot.log")
+    words = (DRIVE, "--place", HOT, "--workload", "hot.log")
     found = json_here("predict", *words, cwd=tmp_path)
-    schema = json.loads(done_here("schema", "predict", cwd=tmp_path).stdout)
+    schema = json.loads(done_here("lab", "schema", "predict", cwd=tmp_path).stdout)
     assert complaints(found, schema) == []
     assert found["throttles"] == 1
     assert found["held"]["held_s"][1] > 5
@@ -184,7 +184,8 @@ def test_the_command_line_answers_for_a_trace(tmp_path: Path) -> None:
     text = heatsoak_here("predict", *words, cwd=tmp_path).stdout
     assert text.splitlines()[0] == found["answer"]
     assert found["answer"].startswith("Heat slows what hot.log does in ")
-    assert heatsoak_here("predict", *words, "--fail-below", "0.5", cwd=tmp_path).returncode == 1
+    done = heatsoak_here("predict", *words, "--min-probability", "0.5", cwd=tmp_path)
+    assert done.returncode == 1
     # its beginning is too short to warm anything
     short = json_here("predict", *words, "--for", "12s", cwd=tmp_path)
     assert (short["duration_s"], short["throttles"]) == (12, 0)
@@ -193,9 +194,9 @@ def test_the_command_line_answers_for_a_trace(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_advice_for_a_trace_says_whether_heat_matters_and_what_is_enough(tmp_path: Path) -> None:
     path = trace_of(tmp_path / "hot.log", [WRITE_MB_S] * 120 + [0.0] * 240)
-    words = (DRIVE, "--enclosure", HOT, "--workload", "hot.log")
-    found = json_here("advise", *words, cwd=tmp_path)
-    schema = json.loads(done_here("schema", "advise", cwd=tmp_path).stdout)
+    words = (DRIVE, "--place", HOT, "--workload", "hot.log")
+    found = json_here("predict", "--cooling", *words, cwd=tmp_path)
+    schema = json.loads(done_here("lab", "schema", "advise", cwd=tmp_path).stdout)
     assert complaints(found, schema) == []
     assert found["matters"] == "yes"
     assert found["answer"].startswith("Keeps its speed for ")
@@ -208,10 +209,14 @@ def test_advice_for_a_trace_says_whether_heat_matters_and_what_is_enough(tmp_pat
     held = [offer["held_s"] for offer in found["offers"]]
     assert min(held) < found["held_s"]
     assert heatsoak.advise(DRIVE, path, enclosure=HOT).model_dump(mode="json") == found
-    cool = heatsoak_here("advise", DRIVE, "--workload", "hot.log", cwd=tmp_path).stdout
+    cool = heatsoak_here(
+        "predict", "--cooling", DRIVE, "--workload", "hot.log", cwd=tmp_path
+    ).stdout
     assert cool.startswith("Needs no more cooling: heat does not slow what hot.log does (hottest ")
     trace_of(tmp_path / "calm.log", [100.0, *[0.0] * 60] * 5)
-    calm = heatsoak_here("advise", DRIVE, "--workload", "calm.log", cwd=tmp_path).stdout
+    calm = heatsoak_here(
+        "predict", "--cooling", DRIVE, "--workload", "calm.log", cwd=tmp_path
+    ).stdout
     assert calm.startswith("Needs no more cooling: heat does not slow what calm.log does (hottest ")
 
 
@@ -220,7 +225,7 @@ def test_a_recording_that_heat_held_back_asks_for_more_than_it_shows(tmp_path: P
     step = {"name": "read", "rw": "read", "bs": "128k", "iodepth": 32, "runtime": "3m"}
     protocol = Protocol.model_validate({"name": "hold", "steps": [step]})
     heatsoak.run(protocol, on=f"sim:{DRIVE}@{HOT}", output=tmp_path / "hot")
-    words = (DRIVE, "--enclosure", HOT, "--workload", "hot")
+    words = (DRIVE, "--place", HOT, "--workload", "hot")
     found = json_here("predict", *words, cwd=tmp_path)
     onset_s = heatsoak.analyze(tmp_path / "hot").recordings[0].steps[0].episodes[0].onset_s
     assert found["held"]["recorded_held_s"] == pytest.approx(180 - onset_s, abs=5)

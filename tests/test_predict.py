@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["twinned"]
 
-HOT = ("samsung-950-pro-512", "--enclosure", "puget-top-2gpu-loaded", "--for", "40s")
+HOT = ("samsung-950-pro-512", "--place", "puget-top-2gpu-loaded", "--for", "40s")
 
 
 WEAR = """
@@ -44,7 +44,7 @@ def predicted(*words: str, cwd: Path, command: str = "predict") -> dict[str, Any
 def test_a_simulated_run_runs_out_of_spare_area_when_it_was_predicted(tmp_path: Path) -> None:
     (tmp_path / "wear.toml").write_text(WEAR)
     drive, place = "samsung-950-pro-256", "wings-px1"
-    load = ("--workload", "wear.toml:random-write", "--enclosure", place)
+    load = ("--workload", "wear.toml:random-write", "--place", place)
     found = predicted(drive, *load, cwd=tmp_path)
     words = ("run", "wear.toml", "--on", f"sim:{drive}@{place}", "-o", "r")
     assert heatsoak_here(*words, cwd=tmp_path).returncode == 0
@@ -114,21 +114,21 @@ def test_it_says_the_same_each_time_and_answers_first(tmp_path: Path) -> None:
     assert text.splitlines()[0] == found["answer"]
     assert found["answer"].startswith("Throttles after ")
     assert found["first"] == "heat"
-    cool = predicted("samsung-950-pro-512", "--enclosure", "wings-px1", cwd=tmp_path)
+    cool = predicted("samsung-950-pro-512", "--place", "wings-px1", cwd=tmp_path)
     assert cool["answer"].startswith("Does not throttle in 10 min: ")
     none = ("onset_s", "onset_gb", "depth_pct", "throttled_mb_s", "holds", "cliff", "first")
     assert [cool[key] for key in none] == [None] * len(none)
 
 
 def test_a_drive_that_gets_too_hot_to_go_on_is_said_to_shut_down(tmp_path: Path) -> None:
-    found = predicted("pcie5-tlc-2tb", "--enclosure", "laptop", "--for", "3m", cwd=tmp_path)
+    found = predicted("pcie5-tlc-2tb", "--place", "laptop", "--for", "3m", cwd=tmp_path)
     assert found["shuts_down"] > 0.5
     assert found["shutdown_s"][1] > found["onset_s"][1]
     assert ", and shuts itself down" in found["answer"]
 
 
 def test_a_full_cache_is_told_by_its_first_fall_and_not_as_heat(tmp_path: Path) -> None:
-    place = ("samsung-970-evo-plus-1tb", "--enclosure", "beside-card", "--for")
+    place = ("samsung-970-evo-plus-1tb", "--place", "beside-card", "--for")
     short, long = (predicted(*place, length, cwd=tmp_path) for length in ("30s", "5m"))
     assert short["cliff"]["onset_s"] == pytest.approx(long["cliff"]["onset_s"], rel=0.1)
     # what heat takes is told of what is left by then
@@ -148,14 +148,14 @@ def test_a_load_that_ends_with_its_data_is_told_how_long_it_takes(tmp_path: Path
     (tmp_path / "copy.toml").write_text(f'schema = 1\nname = "copy"\n[[steps]]\n{step}')
     drive = ("crucial-t700-2tb", "--workload", "copy.toml")
     places = ("board-heatsink", "laptop")
-    cool, hot = (predicted(*drive, "--enclosure", place, cwd=tmp_path) for place in places)
+    cool, hot = (predicted(*drive, "--place", place, cwd=tmp_path) for place in places)
     assert 600e3 / cool["full_mb_s"] < cool["takes_s"][1] < cool["duration_s"] + 2 < 600
     assert cool["answer"].startswith("Takes ")
     assert hot["takes_s"][1] > 1.2 * cool["takes_s"][1]
 
 
 def test_a_drive_that_nobody_measured_is_said_to_be_one_and_differs_more(tmp_path: Path) -> None:
-    place = ("--enclosure", "laptop", "--for", "2m")
+    place = ("--place", "laptop", "--for", "2m")
     known, own = (
         predicted(drive, *place, cwd=tmp_path) for drive in ("kingston-nv2-1tb", "kingston-nv3-1tb")
     )
@@ -167,11 +167,11 @@ def test_a_drive_that_nobody_measured_is_said_to_be_one_and_differs_more(tmp_pat
 
 def test_a_recorder_is_told_whether_its_rate_is_held(tmp_path: Path) -> None:
     capture = ("--workload", "capture-4k60", "--for", "90s", "--holds", "1490MB/s")
-    hot = ("samsung-950-pro-512", "--enclosure", "puget-top-2gpu-loaded", *capture)
+    hot = ("samsung-950-pro-512", "--place", "puget-top-2gpu-loaded", *capture)
     found = predicted(*hot, cwd=tmp_path)
     assert found["holds"] == 0
-    assert heatsoak_here("predict", *hot, "--fail-below", "0.9", cwd=tmp_path).returncode == 1
-    cool = ("samsung-950-pro-512", "--enclosure", "wings-px1", *capture, "--fail-below", "0.9")
+    assert heatsoak_here("predict", *hot, "--min-probability", "0.9", cwd=tmp_path).returncode == 1
+    cool = ("samsung-950-pro-512", "--place", "wings-px1", *capture, "--min-probability", "0.9")
     assert heatsoak_here("predict", *cool, cwd=tmp_path).returncode == 0
 
 
@@ -186,7 +186,7 @@ def test_a_twin_predicts_the_drive_that_it_is_of(twinned: "Twinned", tmp_path: P
     assert found["throttled_mb_s"][1] == pytest.approx(full.during_mb_s, rel=0.2)
     assert not np.isnan(found["hidden_temp_c"]).any()
     # elsewhere it is cooler
-    cool = predicted(twin, "--enclosure", "wings-px1", "--for", "4m", cwd=tmp_path)
+    cool = predicted(twin, "--place", "wings-px1", "--for", "4m", cwd=tmp_path)
     assert cool["throttles"] == 0
 
 
@@ -197,7 +197,7 @@ def test_a_twin_predicts_the_drive_that_it_is_of(twinned: "Twinned", tmp_path: P
         (("samsung-950-pro-512", "--workload", "wrte"), "is no load (did you mean 'write'?)"),
         (("samsung-950-pro-512", "--workload", "quick:wrte"), "did you mean 'write'?"),
         (("samsung-950-pro-512", "--workload", "storage-bench-heavy"), "has no step with a workl"),
-        (("samsung-950-pro-512", "--enclosure", "nowhere"), "no simulated enclosure 'nowhere'"),
+        (("samsung-950-pro-512", "--place", "nowhere"), "no simulated enclosure 'nowhere'"),
         (("samsung-950-pro-512", "--heatsink", "0"), "'0' is no resistance in K/W"),
         (("samsung-950-pro-512", "--heatsink", "nan"), "'nan' is no resistance in K/W"),
         (("samsung-950-pro-512", "--holds", "fast"), "'fast' is not a rate such as 500MB/s"),
@@ -228,7 +228,7 @@ def advised(*words: str, cwd: Path) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_what_is_advised_is_enough_and_a_little_less_is_not(tmp_path: Path) -> None:
-    place = ("--enclosure", "puget-underside-1gpu-idle", "--for", "2m")
+    place = ("--place", "puget-underside-1gpu-idle", "--for", "2m")
     found = advised("samsung-950-pro-512", *place, cwd=tmp_path)
     assert found["matters"] == "yes"
     sink, flow = found["heatsink_k_per_w"], found["airflow_m_s"]
@@ -253,20 +253,20 @@ def test_what_is_advised_is_enough_and_a_little_less_is_not(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_a_drive_that_keeps_its_speed_needs_nothing(tmp_path: Path) -> None:
-    place = ("--enclosure", "wings-px1", "--for", "2m")
+    place = ("--place", "wings-px1", "--for", "2m")
     words = ("samsung-950-pro-512", *place, "--price", "board=75")
     found = advised(*words, cwd=tmp_path)
     assert (found["matters"], found["heatsink_k_per_w"], found["airflow_m_s"]) == ("no", None, None)
     (board,) = [offer for offer in found["offers"] if offer["heatsink"] == "board"]
     assert board["price"] == 75
-    text = heatsoak_here("advise", *words, cwd=tmp_path).stdout
+    text = heatsoak_here("predict", "--cooling", *words, cwd=tmp_path).stdout
     assert text.startswith("Needs no more cooling: it keeps its speed for 2 min as it is.\n")
 
 
 def test_a_drive_is_named_as_for_a_run(tmp_path: Path) -> None:
     words = ("--workload", "read", "--for", "1m")
     as_run = predicted("sim:wd-sn570-1tb@laptop", *words, cwd=tmp_path)
-    assert as_run == predicted("wd-sn570-1tb", "--enclosure", "laptop", *words, cwd=tmp_path)
+    assert as_run == predicted("wd-sn570-1tb", "--place", "laptop", *words, cwd=tmp_path)
     plan = ("run", "quick", "--dry-run", "--format", "json", "--on")
     (run,) = json.loads(heatsoak_here(*plan, "wd-sn570-1tb@laptop", cwd=tmp_path).stdout)
     assert run["target"] == "sim:wd-sn570-1tb@laptop"

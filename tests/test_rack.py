@@ -67,7 +67,7 @@ def slow(tmp_path: Path) -> Iterator[CountingDrive]:
 
 
 def schema(name: str, rack: RackOfHosts) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(heatsoak_here("schema", name, cwd=rack.cwd).stdout)
+    found: dict[str, Any] = json.loads(heatsoak_here("lab", "schema", name, cwd=rack.cwd).stdout)
     return found
 
 

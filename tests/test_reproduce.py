@@ -1,4 +1,4 @@
-"""``heatsoak reproduce``: the table, and what it takes out of recordings whose truth is known."""
+"""``lab reproduce``: the table, and what it takes out of recordings whose truth is known."""
 
 import json
 import subprocess
@@ -43,7 +43,7 @@ KEYS = {
 
 
 def rows_of(*words: str, cwd: Path) -> list[dict[str, Any]]:
-    done = heatsoak_here("reproduce", *words, "--format", "json", cwd=cwd)
+    done = heatsoak_here("lab", "reproduce", *words, "--format", "json", cwd=cwd)
     assert done.returncode == 0, done.stderr
     rows: list[dict[str, Any]] = json.loads(done.stdout)
     return rows
@@ -105,8 +105,8 @@ def test_recordings_are_shared_between_figures() -> None:
         (("--drive", "other.toml"), "no drive of the catalog is a 'My own'"),
         (("--drive", "wrong.toml"), "wrong.toml: unknown key 'modell'"),
         (("-o", "full"), "full: already exists"),
-        (("--fail-below", "many"), "Invalid value for '--fail-below'"),
-        (("--fail-below", "-1"), "Invalid value for '--fail-below'"),
+        (("--min-figures", "many"), "Invalid value for '--min-figures'"),
+        (("--min-figures", "-1"), "Invalid value for '--min-figures'"),
     ],
 )
 def test_a_wrong_word_or_file_is_one_line_and_exit_code_2(
@@ -116,7 +116,7 @@ def test_a_wrong_word_or_file_is_one_line_and_exit_code_2(
         (tmp_path / f"{name}.toml").write_text(f"base = '{DRIVE}'\n{key} = 'My own'\n")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "something").touch()
-    assert said in complaint(heatsoak_here("reproduce", *words, cwd=tmp_path), 2)
+    assert said in complaint(heatsoak_here("lab", "reproduce", *words, cwd=tmp_path), 2)
 
 
 # ---- what comes out
@@ -188,8 +188,8 @@ def test_too_few_rows_that_hold_are_exit_code_1_and_nothing_is_left(
     tmp_path: Path, small: Path
 ) -> None:
     for below, code in (("1", 0), ("2", 1)):
-        words = ("--drive", str(small), "--only", CHEAP, "--fail-below", below)
-        done = heatsoak_here("reproduce", *words, cwd=tmp_path)
+        words = ("--drive", str(small), "--only", CHEAP, "--min-figures", below)
+        done = heatsoak_here("lab", "reproduce", *words, cwd=tmp_path)
         assert done.returncode == code, done.stderr
         assert "1 of 1 counted rows hold" in done.stdout
     assert list(tmp_path.iterdir()) == []

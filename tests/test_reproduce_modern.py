@@ -1,4 +1,4 @@
-"""``heatsoak reproduce --set modern``: figures of drives of 2015 to 2026."""
+"""``heatsoak lab reproduce --set modern``: figures of drives of 2015 to 2026."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from heatsoak.reproduce import FigureSet, questions
 from pydantic import ValidationError
 from schema_check import complaints
 
-SET = ("reproduce", "--set", "modern")
+SET = ("lab", "reproduce", "--set", "modern")
 #: Figures whose recording takes seconds, a temperature and a statement.
 BENCH = "sm951n.open_bench"
 #: How long a steady temperature is averaged over.
@@ -102,13 +102,13 @@ def test_a_row_is_what_the_drive_reported_in_the_recording_that_is_kept(tmp_path
         assert (row["role"], row["counted"]) == ("known", True)
         assert row["drive"] == "samsung-sm951-nvme-256"
         assert "open bench" in row["conditions"]["test"]
-    schema = json.loads(heatsoak_here("schema", "reproduce", cwd=tmp_path).stdout)
+    schema = json.loads(heatsoak_here("lab", "schema", "reproduce", cwd=tmp_path).stdout)
     assert complaints([highest, throttles], schema) == []
 
 
 @pytest.mark.slow
 def test_the_table_says_how_many_figures_are_of_other_drives(tmp_path: Path) -> None:
-    words = ("--drive", "samsung-950-pro-256", "--only", "950pro256", "--fail-below", "2")
+    words = ("--drive", "samsung-950-pro-256", "--only", "950pro256", "--min-figures", "2")
     done = heatsoak_here(*SET, *words, cwd=tmp_path)
     assert done.returncode == 1, done.stderr
     assert "1 of 1 counted rows hold (1 of 1 known)" in done.stdout
@@ -148,7 +148,7 @@ def test_an_unknown_set_and_nothing_to_leave_out_are_one_line(tmp_path: Path) ->
         (("--leave-out", "drive"), "heatsoak: --leave-out only works with --set modern"),
         (("--set", "mdern"), "'published', 'modern'"),
     ):
-        assert said in complaint(heatsoak_here("reproduce", *words, cwd=tmp_path), 2)
+        assert said in complaint(heatsoak_here("lab", "reproduce", *words, cwd=tmp_path), 2)
 
 
 @pytest.mark.soak

@@ -20,7 +20,7 @@ from nvme_controller import Controller
 
 #: TMT1 and TMT2 in kelvin: as they were, and as a killed run has set them.
 BEFORE, SET = (0, 350), (343, 350)
-COMMAND = "heatsoak drives --restore"
+COMMAND = "heatsoak list drives --restore"
 
 _opened: list[tuple[str, int]] = []
 _commands: list[int] = []
@@ -138,7 +138,14 @@ def test_a_dry_run_asks_an_nvme_drive_neither_for_its_sanitize_nor_for_its_thres
 
 @needs_loop
 @pytest.mark.parametrize(
-    "words", [("drives",), ("run", "write.toml", "--on", "MINE", "--erase", "MINE-1", "--dry-run")]
+    "words",
+    [
+        (
+            "list",
+            "drives",
+        ),
+        ("run", "write.toml", "--on", "MINE", "--erase", "MINE-1", "--dry-run"),
+    ],
 )
 def test_what_was_left_is_only_reported_with_the_command_that_restores_it(
     bench: Bench, words: tuple[str, ...]
@@ -185,7 +192,7 @@ def test_a_run_that_is_refused_or_only_reads_puts_nothing_back(bench: Bench) -> 
 
 @needs_loop
 def test_restore_puts_back_what_was_left_and_says_what_is_still_left(bench: Bench) -> None:
-    done = heatsoak_here("drives", "--restore", "--format", "json", cwd=bench.directory)
+    done = heatsoak_here("list", "drives", "--restore", "--format", "json", cwd=bench.directory)
     assert done.returncode == 3
     rows = json.loads(done.stdout)
     assert [row["is_left"] for row in rows] == [False, True]
@@ -194,7 +201,7 @@ def test_restore_puts_back_what_was_left_and_says_what_is_still_left(bench: Benc
     assert bench.controller.tmt == BEFORE
     assert list(bench.state.iterdir()) == [bench.file("OTHER-2")]
     bench.file("OTHER-2").unlink()
-    done = heatsoak_here("drives", "--restore", cwd=bench.directory)
+    done = heatsoak_here("list", "drives", "--restore", cwd=bench.directory)
     assert done.returncode == 0
     assert done.stdout.splitlines() == ["nothing to restore: no killed run left anything changed"]
 
@@ -207,7 +214,14 @@ def test_a_damaged_or_foreign_file_is_one_line_and_sends_nothing_to_a_drive(
     bench.file("OTHER-2").unlink()
     DAMAGE[damage](bench.file("MINE-1"))
     run = ("run", "write.toml", "--on", str(bench.drive.node), "--erase", "MINE-1", "--dry-run")
-    for words in (("drives",), run, ("drives", "--restore")):
+    for words in (
+        (
+            "list",
+            "drives",
+        ),
+        run,
+        ("list", "drives", "--restore"),
+    ):
         done = heatsoak_here(*words, cwd=bench.directory)
         said = done.stdout if "--restore" in words else done.stderr
         [line] = said.splitlines()

@@ -1,4 +1,4 @@
-"""``heatsoak schema``: what each command prints as JSON is what its schema says."""
+"""``heatsoak lab schema``: what each command prints as JSON is what its schema says."""
 
 import json
 import re
@@ -17,7 +17,7 @@ CHEAP = "px1.capture_4k60_sustained"
 
 
 def schema_of(name: str, cwd: Path) -> dict[str, Any]:
-    done = heatsoak_here("schema", name, cwd=cwd)
+    done = heatsoak_here("lab", "schema", name, cwd=cwd)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -50,21 +50,39 @@ def pair(tmp_path_factory: pytest.TempPathFactory, small_drive_text: str) -> Pat
     [
         ("analyze", ("analyze", "r")),
         ("compare", ("compare", "r", "--by", "heatsink")),
-        ("drives", ("drives",)),
-        ("drives-like", ("drives", "--like", "990 PRO 4TB")),
-        ("drives-restore", ("drives", "--restore")),
+        (
+            "drives",
+            (
+                "list",
+                "drives",
+            ),
+        ),
+        ("drives-like", ("list", "drives", "--like", "990 PRO 4TB")),
+        ("drives-restore", ("list", "drives", "--restore")),
         ("export", ("export", "r", "-o", "all.csv")),
         ("import", ("import", "fio_bw.1.log", "-o", "new")),
-        ("places", ("places",)),
-        ("protocols", ("protocols",)),
+        (
+            "places",
+            (
+                "list",
+                "places",
+            ),
+        ),
+        (
+            "protocols",
+            (
+                "list",
+                "protocols",
+            ),
+        ),
         ("rack-report", ("rack", "report", "r")),
         ("report", ("report", "r", "-o", "report.csv")),
-        ("reproduce", ("reproduce", "--only", CHEAP)),
+        ("reproduce", ("lab", "reproduce", "--only", CHEAP)),
         ("run", ("run", "tiny.toml", "--on", "sim:small.toml", "-o", "made")),
         ("run-dry-run", ("run", "tiny.toml", "--on", "sim:small.toml", "--dry-run")),
-        ("trace-check", ("trace", "check", "light", "--scale", "1e-3")),
-        ("trace-stats", ("trace", "stats", "light", "--scale", "1e-3")),
-        ("trace-stats", ("trace", "stats", "io.log", "--damaged", "skip")),
+        ("trace-check", ("lab", "trace", "check", "light", "--scale", "1e-3")),
+        ("trace-stats", ("lab", "trace", "stats", "light", "--scale", "1e-3")),
+        ("trace-stats", ("lab", "trace", "stats", "io.log", "--damaged", "skip")),
     ],
 )
 def test_the_output_of_a_command_is_as_its_schema_says(
@@ -78,7 +96,7 @@ def test_the_output_of_a_command_is_as_its_schema_says(
 
 
 def test_a_figure_that_does_not_hold_is_as_the_schema_says_too(tmp_path: Path) -> None:
-    rows = document_of("reproduce", "--only", "px1.capture", cwd=tmp_path)
+    rows = document_of("lab", "reproduce", "--only", "px1.capture", cwd=tmp_path)
     assert complaints(rows, schema_of("reproduce", tmp_path)) == []
     schema = schema_of("reproduce", tmp_path)
     assert complaints([rows[0] | {"why": "so"}], schema) == []
@@ -98,19 +116,19 @@ def test_the_check_sees_what_is_wrong(pair: Path) -> None:
 
 
 def test_every_name_has_a_schema_that_says_of_what(tmp_path: Path) -> None:
-    listed = heatsoak_here("schema", cwd=tmp_path).stdout.splitlines()
+    listed = heatsoak_here("lab", "schema", cwd=tmp_path).stdout.splitlines()
     names = [line.split()[0] for line in listed]
     assert {"analyze", "compare", "drives", "reproduce", "run"} < set(names)
     for name in names:
         schema = schema_of(name, tmp_path)
         assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
         assert re.match(r"heatsoak \S+.* --format json", schema["title"])
-    rows = document_of("schema", cwd=tmp_path)
+    rows = document_of("lab", "schema", cwd=tmp_path)
     assert [row["name"] for row in rows] == names
 
 
 def test_an_unknown_name_gets_the_known_ones(tmp_path: Path) -> None:
-    said = complaint(heatsoak_here("schema", "analyse", cwd=tmp_path), 2)
+    said = complaint(heatsoak_here("lab", "schema", "analyse", cwd=tmp_path), 2)
     assert "did you mean 'analyze'" in said
 
 

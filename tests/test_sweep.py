@@ -64,7 +64,7 @@ def test_a_point_is_what_predict_says_of_it(tmp_path: Path) -> None:
     assert len(rows) == 30
     for row in (rows[0], rows[13], rows[29]):
         sink = row["heatsink"] or row["heatsink_k_per_w"]
-        words = ["--ambient", str(row["ambient_c"]), "--enclosure", row["enclosure"]]
+        words = ["--ambient", str(row["ambient_c"]), "--place", row["enclosure"]]
         words += [] if sink is None else ["--heatsink", str(sink)]
         words += ["--workload", "read", "--for", "90s", "--format", "json"]
         done = heatsoak_here("predict", row["drive"], *words, cwd=tmp_path)
@@ -78,7 +78,7 @@ def test_a_point_is_what_predict_says_of_it(tmp_path: Path) -> None:
 
 def test_the_first_line_answers_and_the_document_is_as_its_schema(tmp_path: Path) -> None:
     found = swept(GRID, cwd=tmp_path)
-    schema = json.loads(heatsoak_here("schema", "sweep", cwd=tmp_path).stdout)
+    schema = json.loads(heatsoak_here("lab", "schema", "sweep", cwd=tmp_path).stdout)
     assert complaints(found, schema) == []
     points = table(tmp_path / "s")
     assert found["throttling"] == len(points.filter(pl.col("throttles") >= 0.5))
@@ -103,7 +103,7 @@ def test_exit_code_1_says_that_too_few_points_keep_full_speed(tmp_path: Path) ->
     found = swept(GRID, *few, cwd=tmp_path)
     kept = 1 - found["throttling"] / found["points"]
     for below, code in ((kept - 0.01, 0), (kept + 0.01, 1)):
-        words = ("sweep", "grid.toml", "-o", "s", *few, "--fail-below", f"{below:.3f}")
+        words = ("sweep", "grid.toml", "-o", "s", *few, "--min-share", f"{below:.3f}")
         assert heatsoak_here(*words, cwd=tmp_path).returncode == code
 
 

@@ -49,7 +49,7 @@ def test_roots_runs_take_programs_of_its_own_directory_and_none_that_others_can_
     env = {"PATH": f"{path}:{os.environ['PATH']}"}
     done = tried(tmp_path, **env)
     assert done.returncode == 0, done.stderr
-    assert heatsoak("drives", cwd=tmp_path, env={**os.environ, **env}).returncode == 0
+    assert heatsoak("list", "drives", cwd=tmp_path, env={**os.environ, **env}).returncode == 0
     assert were_run(path) == []
     shutil.rmtree(tmp_path / "r")
     path = planted(tmp_path / "own", "fio", "setpriv")

@@ -411,7 +411,7 @@ def test_the_command_answers_first_and_writes_the_twin(twinned: "Twinned", twin:
 
 def test_the_json_is_as_its_schema_says(twinned: "Twinned", tmp_path: Path) -> None:
     said = json.loads(twinned.path("cold_twin").with_name("said").read_text())
-    schema = heatsoak_here("schema", "fit", cwd=tmp_path)
+    schema = heatsoak_here("lab", "schema", "fit", cwd=tmp_path)
     assert complaints(said, json.loads(schema.stdout)) == []
     assert said["base"] == "pcie3-tlc-1tb"
 

@@ -61,30 +61,98 @@ def test_one_word_too_many_is_refused_with_the_usage(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "limits"),
     [
-        (("analyze", "x"), ("500MB/s", "0.5 GB/s", "500")),
-        (("predict", "x"), ("95%", "95 %", "0.95")),
-        (("sweep", "x"), ("95%", "0.95")),
-        (("reproduce", "--drive", "x"), ("40",)),
+        (("analyze", "x", "--fail-below"), ("500MB/s", "0.5 GB/s")),
+        (("predict", "x", "--min-probability"), ("95%", "95 %", "0.95")),
+        (("sweep", "x", "--min-share"), ("95%", "0.95")),
+        (("lab", "reproduce", "--drive", "x", "--min-figures"), ("40",)),
     ],
 )
 def test_a_limit_is_taken_with_the_unit_that_is_printed(
     words: tuple[str, ...], limits: tuple[str, ...], tmp_path: Path
 ) -> None:
     for limit in limits:  # the complaint is about the file, not the limit
-        said = complaint(heatsoak_here(*words, "--fail-below", limit, cwd=tmp_path), 2)
-        assert "--fail-below" not in said
+        said = complaint(heatsoak_here(*words, limit, cwd=tmp_path), 2)
+        assert words[-1] not in said
 
 
 @pytest.mark.parametrize(
     ("words", "limit"),
-    [("analyze", "5%"), ("predict", "500MB/s"), ("sweep", "40"), ("reproduce", "5%")],
+    [
+        ("analyze x --fail-below", "5%"),
+        ("predict x --min-probability", "500MB/s"),
+        ("sweep x --min-share", "40"),
+        ("lab reproduce --min-figures", "5%"),
+    ],
 )
 def test_a_limit_of_another_commands_kind_is_refused(
     words: str, limit: str, tmp_path: Path
 ) -> None:
-    said = complaint(heatsoak_here(words, "x", "--fail-below", limit, cwd=tmp_path), 2)
-    assert "--fail-below" in said
+    said = complaint(heatsoak_here(*words.split(), limit, cwd=tmp_path), 2)
+    assert words.split()[-1] in said
     assert limit in said
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("drives --known", "list drives --known"),
+        ("drives --like x --restore", "list drives --like x --restore"),
+        ("places", "list places"),
+        ("protocols", "list protocols"),
+        ("schema analyze", "lab schema analyze"),
+        ("trace stats gone", "lab trace stats gone"),
+        ("nbd gone --socket s --enclosure x", "lab nbd gone --socket s --place x"),
+        ("reproduce --only gone --fail-below 2", "lab reproduce --only gone --min-figures 2"),
+        ("advise gone --enclosure laptop", "predict --cooling gone --place laptop"),
+        ("predict gone --enclosure=laptop --fail-below 1", "predict gone --place=laptop "
+         "--min-probability 1"),
+        ("sweep gone --fail-below 1", "sweep gone --min-share 1"),
+    ],
+)  # fmt: skip
+def test_what_commands_and_options_were_called_is_understood(
+    before: str, now: str, tmp_path: Path
+) -> None:
+    old, new = (heatsoak_here(*words.split(), cwd=tmp_path) for words in (before, now))
+    assert (old.returncode, old.stdout) == (new.returncode, new.stdout)
+    notes = [line for line in old.stderr.splitlines() if " is now " in line]
+    assert notes
+    assert [line for line in old.stderr.splitlines() if line not in notes] == (
+        new.stderr.splitlines()
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "right"),
+    [
+        ("test", "heatsoak run may be what you look for (Run a protocol on a drive"),
+        ("check", "heatsoak analyze may be"),
+        ("bench", "heatsoak run may be"),
+        ("monitor", "heatsoak watch may be"),
+        ("info", "heatsoak list may be"),
+        ("rnu", "rnu: is no command: heatsoak run may be"),
+        ("qwertz", "qwertz: is no command: heatsoak --help lists the commands"),
+        ("run quick", "name what is tested: a directory such as ., or --on with a drive"),
+        ("run quick /dev/null", "/dev/null: is no directory: name what is tested with --on"),
+        ("run quick . --on .", "--on . says already what is tested"),
+        ("run quick --on sim:samsung-950-pro-512@", "sim:samsung-950-pro-512@: no place is"),
+        ("run quick --on sim:samsung-950-pro-512 --place laptop", "goes behind its name, --on "
+         "sim:DRIVE@PLACE"),
+        ("run quick --on . --set size=10", "size=10: is less than a block"),
+        ("list places lapto", "lapto: is none of the places (did you mean 'laptop'?)"),
+        ("list protocols quik", "quik: is none of the protocols (did you mean 'quick'?)"),
+        ("predict x --price a=2", "--price: says what a heatsink costs: add --cooling"),
+        ("predict x --cooling --holds 1GB/s", "--cooling: tries heatsinks itself"),
+    ],
+)  # fmt: skip
+def test_what_people_try_is_answered_by_what_would_be_right(
+    words: str, right: str, tmp_path: Path
+) -> None:
+    assert right in complaint(heatsoak_here(*words.split(), cwd=tmp_path), 2)
+
+
+def test_a_rate_without_a_unit_is_told_what_it_is_taken_for(tmp_path: Path) -> None:
+    done = heatsoak_here("analyze", "gone", "--fail-below", "500", cwd=tmp_path)
+    assert done.stderr.startswith("heatsoak: --fail-below 500: is taken for 500 MB/s\n")
 
 
 @pytest.mark.parametrize(

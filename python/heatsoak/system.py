@@ -31,8 +31,8 @@ IS_WINDOWS = sys.platform == "win32"
 IS_LINUX = sys.platform == "linux" and fcntl is not None
 #: What works on every system, for those who asked for something that does not.
 _ELSEWHERE = (
-    "here, heatsoak runs protocols on simulated drives (--on sim:DRIVE; `heatsoak drives` lists "
-    "them), and judges recordings and logs (heatsoak analyze FILE)"
+    "here, heatsoak runs protocols on simulated drives (--on sim:DRIVE; `heatsoak list` "
+    "lists them), and judges recordings and logs (heatsoak analyze FILE)"
 )
 
 #: Where Windows' byte-range locks are put: behind everything that a file holds, or others could not
@@ -44,7 +44,7 @@ _TRIES, _BETWEEN_S = 40, 0.05
 
 
 def require_linux(what: str) -> None:
-    """Raise UsageError on other systems; `what` begins the message, such as ``heatsoak nbd``."""
+    """Raise UsageError on other systems; `what` begins the message, such as ``lab nbd``."""
     if not IS_LINUX:
         raise UsageError(f"{what} needs Linux: {_ELSEWHERE}")
 

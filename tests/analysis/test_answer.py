@@ -259,7 +259,7 @@ def own_run(path: Path, rate: Array, temp_c: Array, on: str = DIRECTORY) -> Reco
         (fall_after(300), arriving(78), DIRECTORY,
          "then: heatsoak run quick --on '/mnt/my drive' --set heatsink=new --scale 0.2"),
         (fall_after(300), arriving(78), "sim:wd-sn570-1tb@open-bench",
-         "heatsoak advise wd-sn570-1tb --enclosure open-bench"),
+         "heatsoak predict wd-sn570-1tb --cooling --place open-bench"),
         (noisy(np.full(len(T_S), 500.0)), arriving(66, 1800.0), DIRECTORY,
          "a longer load: heatsoak run why --on '/mnt/my drive'"),
         (SLOW, COOLING_C, DIRECTORY,

@@ -150,7 +150,7 @@ KINDS = {
         (
             *(
                 f"{_RUN} sim:small.toml@{{}} --dry-run",
-                "predict small.toml --for 20s --enclosure {}",
+                "predict small.toml --for 20s --place {}",
             ),
         ),
     ),

@@ -236,7 +236,9 @@ def test_no_bomb_takes_more_than_one_and_a_half_gb(kind: str, tmp_path: Path) ->
 # --- what is no file -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", [["analyze"], ["import", "-o", "out"], ["trace", "stats"]])
+@pytest.mark.parametrize(
+    "command", [["analyze"], ["import", "-o", "out"], ["lab", "trace", "stats"]]
+)
 def test_a_pipe_is_refused_at_once(command: list[str], tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

@@ -17,7 +17,7 @@ class CalibrationRow:
     """One published figure and the simulated one.
 
     Attributes:
-        id: as in ``heatsoak reproduce``.
+        id: as in ``heatsoak lab reproduce``.
         metric: what it is, its unit last.
         published: both ends of the published range.
         limits: that range widened by its tolerance.

@@ -1,4 +1,4 @@
-//! What the plugin is told: one JSON file, written by `heatsoak nbd`.
+//! What the plugin is told: one JSON file, written by `heatsoak lab nbd`.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -76,7 +76,7 @@ impl Server for Connection {
     fn config_complete() -> Result<()> {
         match CONFIG.get() {
             Some(_) => Ok(()),
-            None => Err(wrong("drive=FILE is missing: `heatsoak nbd` writes it")),
+            None => Err(wrong("drive=FILE is missing: `heatsoak lab nbd` writes it")),
         }
     }
 

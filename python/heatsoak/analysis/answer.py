@@ -357,7 +357,8 @@ def _cool_it(meta: RecordingMeta) -> str:
     path = str(meta.drive.get("path"))
     if path.startswith("sim:"):
         drive, _, place = path.removeprefix("sim:").partition("@")
-        typed = ["heatsoak", "advise", drive, *(["--enclosure", place] if place else [])]
+        typed = ["heatsoak", "predict", drive, "--cooling"]
+        typed += ["--place", place] if place else []
         return f"how much cooling it needs: {shlex.join(typed)}"
     how = "cool it better (a heatsink, more air, another slot)"
     again = f"{how}, and log the same load again"

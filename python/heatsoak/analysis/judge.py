@@ -253,7 +253,7 @@ _BRINGS_TEMP = {
     "scsi": "`modprobe drivetemp` brings it for SATA drives",
     "usb": "`smartctl -a` may read it through the bridge; `analyze` takes its log",
     "virtio": "run it on the host of this virtual machine, or log its drive there",
-    "nbd": "--sensors DIR brings that of `heatsoak nbd`",
+    "nbd": "--sensors DIR brings that of `heatsoak lab nbd`",
 }
 
 
@@ -272,7 +272,7 @@ def no_temp_note(recording: Recording, views: list[StepView]) -> str | None:
         return f"no temperature was logged: {takes}"
     drive = meta.drive
     how = "nbd" if drive.get("kind") == "nbd" else drive.get("details", {}).get("transport")
-    brings = _BRINGS_TEMP.get(how or "", "`heatsoak drives` lists the sensors here")
+    brings = _BRINGS_TEMP.get(how or "", "`heatsoak list drives` lists the sensors here")
     return f"no temperature could be read: {brings}"
 
 

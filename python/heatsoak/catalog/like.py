@@ -122,7 +122,7 @@ def drive_called(name: str) -> str:
     capacity = "of that capacity " if found.size_bytes else ""
     raise UsageError(
         f"there is no simulated drive {capacity}called '{name}' (did you mean "
-        f"'{found.drive.id}'?): heatsoak drives lists them; the path of a TOML file works too"
+        f"'{found.drive.id}'?): heatsoak list drives lists them; the path of a TOML file works too"
     )
 
 

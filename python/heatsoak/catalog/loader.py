@@ -15,7 +15,10 @@ from heatsoak.catalog.traces import TraceShape
 from heatsoak.errors import UsageError, suggestion
 
 _CATALOG = files("heatsoak.catalog")
-_SHOWN_BY = {"drive": "heatsoak drives lists them", "enclosure": "heatsoak places lists them"}
+_SHOWN_BY = {
+    "drive": "heatsoak list drives lists them",
+    "enclosure": "heatsoak list places lists them",
+}
 #: Where the numbers of the table of models come from.
 _RECALLED = {"assumed": "of its data sheet, recalled, or of public listings"}
 #: By which share a stated average of power is off, of three drives that were fitted.

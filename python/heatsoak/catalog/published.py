@@ -121,7 +121,7 @@ class RangeOrStatement(Strict):
     """What was printed: a number, a range, or a statement that is true or false.
 
     Attributes:
-        id: its name in the output of ``heatsoak reproduce``.
+        id: its name in the output of ``heatsoak lab reproduce``.
         range: as published; both ends are the same for a single number.
         holds: for a statement, whether it is true.
         note: what the number means.

@@ -109,6 +109,11 @@ def _run() -> int:
 
 #: What the parser says of a number, without the word that was given.
 _WRONG = re.compile(r"Input should be (?:a valid (number|integer), unable .*|(.*))")
+#: What is right where people try an option that other commands have.
+_INSTEAD_OF = {
+    "--place": "--place: a simulated drive's place goes behind its name, --on sim:DRIVE@PLACE",
+}
+_INSTEAD_OF["--enclosure"] = _INSTEAD_OF["--place"]
 _TOO_MANY = re.compile(r"Got unexpected extra argument\S* \((.*)\)")
 
 
@@ -122,6 +127,8 @@ def _said_of(error: typer.exceptions.TyperException) -> str:
         return f"'{extra[1]}' {many} too many: {usage}"
     if context is not None and hasattr(error, "option_name"):
         said = f"{said.rstrip('.')}: {context.command_path} --help lists its options"
+    if (hint := _INSTEAD_OF.get(getattr(error, "option_name", ""))) is not None:
+        said = hint
     options = getattr(getattr(error, "param", None), "opts", ())
     wrong = _WRONG.search(said)
     for word, after in zip(sys.argv, [*sys.argv[1:], ""], strict=True):

@@ -7,6 +7,7 @@ another command should wait for it.
 import gc
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 from typing_extensions import override
 
 from heatsoak.errors import UsageError
-from heatsoak.output import print_out
+from heatsoak.output import announce, print_out
 from heatsoak.system import uninterrupted
 
 #: What is printed without a command.
@@ -29,8 +30,8 @@ _QUESTIONS = (
     "Does it while I work with it?       heatsoak watch /dev/nvme0n1",
     "I only have logs: did it throttle?  heatsoak analyze FILES",
     "",
-    "Which drives are here?              heatsoak drives",
-    "What else can be run on a drive?    heatsoak protocols",
+    "Which drives are here?              heatsoak list",
+    "What else can be run on a drive?    heatsoak list protocols",
     "What does a heatsink change?        heatsoak compare RECORDINGS --by heatsink",
     "What if it were hotter, or cooled?  heatsoak predict DRIVE --ambient 35",
     "How do I show it to others?         heatsoak report RECORDINGS -o report.html",
@@ -44,24 +45,6 @@ _QUESTIONS = (
 #: Each command's module and help, whose first sentence is its line in `heatsoak --help`. In the
 #: module it is the function NAME_command, or NAME_app for a group of commands.
 COMMANDS = {
-    "demo": (
-        "run",
-        "Run Puget's matrix of M.2 slots on the simulated 950 PRO, published figures beside it.",
-    ),
-    "doctor": (
-        "overview",
-        "Say what can be tested here, what is missing for more, and how to get it.\n\n"
-        "Nothing is changed, no drive is opened for writing, and none is sent a command.",
-    ),
-    "drives": (
-        "overview",
-        "List real and simulated drives, with their sensors and what was found on them.",
-    ),
-    "places": (
-        "overview",
-        "List the places that a simulated drive can be in: slots, benches, heatsinks, fans.",
-    ),
-    "protocols": ("overview", "List the bundled protocols and how long they take."),
     "run": ("run", "Run a protocol on a drive, and judge what was recorded."),
     "watch": (
         "watch",
@@ -73,32 +56,34 @@ COMMANDS = {
         "Judge recordings or logs: did the drive throttle, when, by how much, and why.",
     ),
     "compare": ("analyze", "Compare recordings that differ in one condition."),
-    "history": (
-        "history",
-        "Say whether drives are slower than they were, from years of recordings.",
+    "report": (
+        "analyze",
+        "Write a report on recordings, logs or a sweep: a page with charts, a picture or a table.",
+    ),
+    "predict": (
+        "predict",
+        "Predict whether a drive throttles under a workload: when, how far, how hot.\n\n"
+        "With --cooling: how little cooling is enough, and what heatsinks would bring.",
     ),
     "fit": (
         "predict",
         "Fit a model of a drive in its places: its limit, and how it sheds heat.\n\n"
         "Recordings of one drive with the same conditions of cooling share a place.",
     ),
-    "advise": (
-        "predict",
-        "Say how little cooling keeps a workload at full speed, and what heatsinks would bring.",
-    ),
-    "predict": (
-        "predict",
-        "Predict whether a drive throttles under a workload: when, how far, how hot.",
-    ),
     "sweep": (
         "sweep",
         "Predict thousands of what-ifs: which throttle, and what cooling is enough for all.\n\n"
         "What is in the directory already is not run again.",
     ),
+    "history": (
+        "history",
+        "Say whether drives are slower than they were, from years of recordings.",
+    ),
     "rack": ("rack", "Run a protocol on the drives of many hosts, and compare the drives."),
-    "report": (
-        "analyze",
-        "Write a report on recordings, logs or a sweep: a page with charts, a picture or a table.",
+    "list": (
+        "overview",
+        "List drives, with their sensors and what was found on them; places; or protocols.\n\n"
+        "With a name behind that, say all that is known of the one.",
     ),
     "import": (
         "convert",
@@ -108,18 +93,59 @@ COMMANDS = {
         "convert",
         "Write recordings as CSV, Parquet, OpenMetrics text, or logs for fio-plot.",
     ),
+    "serve": ("serve", "Show recordings in a browser on this machine, running ones live."),
+    "doctor": (
+        "overview",
+        "Say what can be tested here, what is missing for more, and how to get it.\n\n"
+        "Nothing is changed, no drive is opened for writing, and none is sent a command.",
+    ),
+    "demo": (
+        "run",
+        "Run Puget's matrix of M.2 slots on the simulated 950 PRO, published figures beside it.",
+    ),
+    "lab": ("lab", "Test heatsoak itself: its simulated drives, traces, and formats."),
+}
+#: What `heatsoak lab` has, alike.
+LAB = {
     "reproduce": (
         "reproduce",
         "Compare the simulated drives with every published figure of the real ones.",
     ),
-    "serve": ("serve", "Show recordings in a browser on this machine, running ones live."),
+    "trace": ("trace", "Show statistics of an I/O trace, or make a synthetic one."),
     "nbd": ("serve", "Serve a simulated drive as an NBD export that keeps no data, until Ctrl-C."),
     "schema": (
         "overview",
         "Print the JSON Schema of what a command prints with --format json.\n\n"
         "A schema is JSON whatever --format says. docs/json.md says what may change.",
     ),
-    "trace": ("trace", "Show statistics of an I/O trace, or make a synthetic one."),
+}
+#: What commands were called until 0.5; they are understood until 0.7.
+_RENAMED = {
+    "advise": ("predict", "--cooling"),
+    "drives": ("list", "drives"),
+    "places": ("list", "places"),
+    "protocols": ("list", "protocols"),
+    **{name: ("lab", name) for name in LAB},
+}
+#: What their options were called: by the command's words, as they are now.
+_RENAMED_OPTIONS = {
+    ("predict",): {"--enclosure": "--place", "--fail-below": "--min-probability"},
+    ("lab", "reproduce"): {"--fail-below": "--min-figures"},
+    ("sweep",): {"--fail-below": "--min-share"},
+    ("lab", "nbd"): {"--enclosure": "--place"},
+}
+#: What people try, and what they are looking for.
+_MEANT = {
+    "run": ("test", "bench", "benchmark", "start", "load", "stress", "measure", "simulate"),
+    "analyze": ("check", "judge", "analyse", "show", "read", "open", "detect", "throttle"),
+    "watch": ("monitor", "log", "record", "top", "follow", "observe"),
+    "list": ("ls", "info", "scan", "devices", "drive", "disks", "sensors", "enclosures"),
+    "report": ("plot", "graph", "chart", "page", "html"),
+    "compare": ("diff", "versus"),
+    "predict": ("forecast", "cooling", "heatsink"),
+    "fit": ("model", "learn", "twin"),
+    "import": ("convert",),
+    "doctor": ("setup", "status", "diagnose"),
 }
 #: Commands that only a checkout has, in its `benches/heatsoak_dev`; `heatsoak --help` does not list
 #: them.
@@ -127,13 +153,33 @@ _BENCHES = Path(__file__).parents[3] / "benches"
 DEVELOPERS_COMMANDS = ("calibrate", "corpus") if (_BENCHES / "heatsoak_dev").is_dir() else ()
 
 
-class Commands(TyperGroup):
-    """All commands, imported only when they are run; listing them in help imports none."""
+class LazyCommands(TyperGroup):
+    """Commands of a table, imported only when they are run; listing them in help imports none."""
+
+    table = COMMANDS
 
     def __init__(self, **settings: Any) -> None:
         """Take Typer's `settings`, which hold no commands."""
         super().__init__(**settings)
-        self.commands = _Loaded()  # type: ignore[assignment]  # nothing adds to it
+        self.commands = _Loaded(self.table)  # type: ignore[assignment]  # nothing adds to it
+
+    @override
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands."""
+        listed: Any = {
+            name: TyperCommand(name, help=what) for name, (_, what) in self.table.items()
+        }
+        TyperGroup(commands=listed).format_commands(ctx, formatter)
+
+
+class LabCommands(LazyCommands):
+    """The commands of `heatsoak lab`."""
+
+    table = LAB
+
+
+class Commands(LazyCommands):
+    """All commands."""
 
     @override
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -145,13 +191,34 @@ class Commands(TyperGroup):
         _require_words(args)
         if args[:1] == ["help"]:
             args = [*args[1:], "--help"]
-        return super().parse_args(ctx, args)
+        return super().parse_args(ctx, _as_now(args))
 
     @override
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the list of commands."""
-        listed: Any = {name: TyperCommand(name, help=what) for name, (_, what) in COMMANDS.items()}
-        TyperGroup(commands=listed).format_commands(ctx, formatter)
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find a command; one that is not there is told with what may be meant."""
+        if not ctx.resilient_parsing and args[0] not in self.commands:
+            listed = "heatsoak --help lists the commands"
+            meant = [name for name, words in _MEANT.items() if args[0].lower() in words]
+            for name in (meant or get_close_matches(args[0], COMMANDS))[:1]:
+                what, _, _ = COMMANDS[name][1].partition("\n")
+                listed = f"heatsoak {name} may be what you look for ({what.rstrip('.')}); {listed}"
+            raise UsageError(f"{args[0]}: is no command: {listed}")
+        return super().resolve_command(ctx, args)
+
+
+def _as_now(args: Sequence[str]) -> list[str]:
+    """Return words in which commands and options have the names that they have now."""
+    new = _RENAMED.get(args[0], ()) if args else ()
+    now = [*new, *args[1:]] if new else list(args)
+    if new:
+        announce(f"heatsoak {args[0]} is now heatsoak {' '.join(new)}")
+    for words, options in _RENAMED_OPTIONS.items():
+        for at, word in enumerate(now if tuple(now[: len(words)]) == words else ()):
+            option, equals, value = word.partition("=")
+            if option in options:
+                now[at] = f"{options[option]}{equals}{value}"
+                announce(f"{option} of {' '.join(words)} is now {options[option]}")
+    return now
 
 
 def _require_words(args: Sequence[str]) -> None:
@@ -175,31 +242,46 @@ def _require_words(args: Sequence[str]) -> None:
 
 
 class _Loaded(Mapping[str, Any]):
-    """Typer's commands, each imported when it is looked up."""
+    """Typer's commands of a table, each imported when it is looked up."""
+
+    def __init__(self, table: Mapping[str, tuple[str, str]]) -> None:
+        self._table = table
+        self._hidden = DEVELOPERS_COMMANDS if table is COMMANDS else ()
 
     def __getitem__(self, name: str) -> Any:
         app = typer.Typer(rich_markup_mode=None)
-        if name in DEVELOPERS_COMMANDS:
+        if name in self._hidden:
             sys.path.insert(0, str(_BENCHES))
             module = _load(f"heatsoak_dev.commands.{name}")
             app.command(name, hidden=True)(getattr(module, f"{name}_command"))
+            return typer.main.get_group(app).commands[name]
+        in_module, words = self._table[name]
+        if name == "lab":
+            lab = typer.Typer(
+                cls=LabCommands, callback=print_help_alone, invoke_without_command=True
+            )
+            app.add_typer(lab, name=name, help=words)
+        elif hasattr(module := _load(f"heatsoak.cli.{in_module}"), f"{name}_app"):
+            app.add_typer(getattr(module, f"{name}_app"), name=name, help=words)
         else:
-            in_module, words = COMMANDS[name]
-            module = _load(f"heatsoak.cli.{in_module}")
-            if hasattr(module, f"{name}_app"):
-                app.add_typer(getattr(module, f"{name}_app"), name=name, help=words)
-            else:
-                app.command(name, help=words)(getattr(module, f"{name}_command"))
+            app.command(name, help=words)(getattr(module, f"{name}_command"))
         return typer.main.get_group(app).commands[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in COMMANDS or name in DEVELOPERS_COMMANDS
+        return name in self._table or name in self._hidden
 
     def __iter__(self) -> Iterator[str]:
-        return iter((*COMMANDS, *DEVELOPERS_COMMANDS))
+        return iter((*self._table, *self._hidden))
 
     def __len__(self) -> int:
-        return len(COMMANDS) + len(DEVELOPERS_COMMANDS)
+        return len(self._table) + len(self._hidden)
+
+
+def print_help_alone(context: typer.Context) -> None:
+    """Print the help of a group of commands that was called without one."""
+    if context.invoked_subcommand is None:
+        for line in context.get_help().splitlines():
+            print_out(line)
 
 
 def _load(module: str) -> Any:

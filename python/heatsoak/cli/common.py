@@ -84,12 +84,22 @@ FailOnOption = Annotated[
         "(any).",
     ),
 ]
+
+
+def _limit_mb_s(text: str | float) -> float:
+    """Read a rate; of one without a unit it is said what it is taken for."""
+    found_mb_s = units.parse_rate_mb_s(text)
+    if str(text).strip()[-1:].isdigit():
+        output.announce(f"--fail-below {text}: is taken for {number_text(found_mb_s)} MB/s")
+    return found_mb_s
+
+
 FailBelowOption = Annotated[
     float | None,
     typer.Option(
         "--fail-below",
         metavar="RATE",
-        parser=units.parse_rate_mb_s,
+        parser=_limit_mb_s,
         help="Exit 1 if any step's mean throughput is lower: 500MB/s.",
     ),
 ]
@@ -280,7 +290,8 @@ class LimitOptions:
         from heatsoak.analysis.answer import why_failed  # takes a while to load
 
         found = (why_failed(one, self.fail_on, self.fail_below) for one in findings.recordings)
-        return limit_code(holds=not any(found))
+        why = [reason for reasons in found for reason in reasons]
+        return limit_broken(*why) if why else 0
 
 
 @dataclass(frozen=True)
@@ -449,13 +460,6 @@ def _plain_progress() -> Callable[[float | None, str], None]:
     return say
 
 
-def print_help_alone(context: typer.Context) -> None:
-    """Print the help of a group of commands that was called without one."""
-    if context.invoked_subcommand is None:
-        for line in context.get_help().splitlines():
-            output.print_out(line)
-
-
 def write_json(document: Any, path: Path) -> None:
     """Write one JSON document, creating its directory; raises ToolError if that fails."""
     writing.write_output(path, output.json_text(document) + "\n", replace=True)
@@ -498,6 +502,8 @@ class Opened:
         return ToolError.exit_code if self.broken else code
 
 
-def limit_code(*, holds: bool) -> int:
-    """Return the exit code for a limit that was asked for, such as with ``--fail-below``."""
-    return 0 if holds else 1
+def limit_broken(*why: str) -> int:
+    """Say why a limit that was asked for does not hold, and return the exit code for that."""
+    more = f"; and {len(why) - 1} more" if len(why) > 1 else ""
+    output.announce(f"exit code 1: {why[0]}{more}")
+    return 1

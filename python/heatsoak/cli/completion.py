@@ -45,6 +45,12 @@ def enclosures() -> list[str]:
     return enclosure_ids()
 
 
+def listed(ctx: typer.Context) -> list[str]:
+    """Return the names of what was typed behind ``list``."""
+    of = {"places": enclosures, "protocols": protocols}
+    return of.get(str(ctx.params.get("what")), drives)()
+
+
 def simulated(incomplete: str) -> list[str]:
     """Return simulated drives, with a ``sim:`` if that was typed; behind an ``@``, enclosures."""
     drive, at, _ = incomplete.partition("@")

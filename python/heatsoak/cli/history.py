@@ -73,13 +73,14 @@ def history_command(
         require_index(index)
     found = history(index, drive=drive, workload=workload, since=since)
     common.show(found, output_format, print_history)
-    is_hit = {
-        None: False,
-        "slower": found.slower == "yes",
-        "unknown": found.slower == "cannot-tell",
-        "any": found.slower != "no",
+    broken = {
+        None: (),
+        "slower": ("yes",),
+        "unknown": ("cannot-tell",),
+        "any": ("yes", "cannot-tell"),
     }[fail_on]
-    return opened.exit_code(common.limit_code(holds=not is_hit))
+    is_broken = found.slower in broken
+    return opened.exit_code(common.limit_broken(found.sentence) if is_broken else 0)
 
 
 _STYLES = {"slower": "bold red", "faster": "green", "cannot-tell": "yellow", "too-few": "dim"}

@@ -99,7 +99,7 @@ class RestoredRow(places.PrintedRow):
 #: What PCIe's generations carry that those before do not: four lanes of them, or SATA.
 _FASTER_THAN_MB_S = {"5": 7877, "4": 3938, "3": 600}
 #: How a drive's own limits come to be known.
-_LIMITS_TELL = "its own limits: smartctl -a DEVICE > drive.txt; heatsoak drives --like drive.txt"
+_LIMITS_TELL = "its own limits: smartctl -a DEVICE > drive.txt; heatsoak list drives drive.txt"
 
 
 class LikenessRow(places.PrintedRow):

@@ -1,9 +1,9 @@
-"""What is here: this machine, drives, places, protocols, schemas (``doctor``, ``drives``, ...)."""
+"""What is here: this machine, drives, places, protocols, schemas (``doctor``, ``list``, ...)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from types import GenericAlias
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from pydantic import TypeAdapter
@@ -38,38 +38,61 @@ def doctor_command(
     return 0
 
 
-def drives_command(
+def list_command(
+    what: Annotated[
+        Literal["drives", "places", "protocols"], typer.Argument(metavar="drives|places|protocols")
+    ] = "drives",
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            help="One of them, in full; of drives a model, or a log or smartctl -a of one: where "
+            "it throttles, its cache.",
+            autocompletion=completion.listed,
+        ),
+    ] = None,
     restore: Annotated[
         bool,
         typer.Option(
-            "--restore",
-            help="Undo what killed runs left changed on drives: TMT1 and TMT2.",
+            "--restore", help="Undo what killed runs left changed on drives: TMT1 and TMT2."
         ),
     ] = False,
-    like: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL|FILE",
-            help="Tell what the catalog knows of a model, or of the drive of a log or of "
-            "smartctl -a: where it throttles, its cache.",
-            autocompletion=completion.drives,
-        ),
-    ] = None,
+    like: Annotated[str | None, typer.Option(metavar="MODEL|FILE", hidden=True)] = None,
     known: Annotated[
         bool,
         typer.Option("--known", help="List the simulated drives alone, and all of them."),
     ] = False,
     output_format: common.FormatOption = "text",
 ) -> int:
+    name = name or like
+    if restore + known + (name is not None) > 1 or (what != "drives" and (restore or known)):
+        raise errors.UsageError("NAME, --known and --restore go alone; the last two with drives")
+    if what == "drives":
+        return _drives(name, restore=restore, known=known, output_format=output_format)
+    from heatsoak.cli import listed
+
+    rows: Iterable[Any] = listed.place_rows() if what == "places" else listed.protocol_rows()
+    show: Callable[..., None] = print_places if what == "places" else print_protocols
+    if name is not None:
+        by_name = {getattr(row, "name", None) or row.id: row for row in rows}
+        if name not in by_name:
+            raise errors.UsageError(
+                f"{name}: is none of the {what}{errors.suggestion(name, by_name)}: heatsoak list "
+                f"{what} lists them"
+            )
+        rows, show = [by_name[name]], print_in_full
+    common.show_rows(rows, output_format, show)
+    return 0
+
+
+def _drives(
+    like: str | None, *, restore: bool, known: bool, output_format: common.OutputFormat
+) -> int:
     # places and protocols need none of it
     from heatsoak.cli.listed import likeness_row
     from heatsoak.target import hctm
     from heatsoak.target.place import inventory, simulated
 
-    if restore + known + (like is not None) > 1:
-        raise errors.UsageError(
-            "--like and --known only tell, and --restore changes drives: give one of them"
-        )
     if restore:
         return _restore(output_format)
     if like is not None:
@@ -111,18 +134,6 @@ def _restore(output_format: common.OutputFormat) -> int:
     return errors.HeatsoakError.exit_code if any("is_left" in note.data for note in notes) else 0
 
 
-def places_command(output_format: common.FormatOption = "text") -> None:
-    from heatsoak.cli.listed import place_rows
-
-    common.show_rows(place_rows(), output_format, print_places)
-
-
-def protocols_command(output_format: common.FormatOption = "text") -> None:
-    from heatsoak.cli.listed import protocol_rows
-
-    common.show_rows(protocol_rows(), output_format, print_protocols)
-
-
 #: What the catalog's drives are, by what is known of them.
 _SIMULATED: dict[str | None, str] = {
     None: "measured ones (docs/simulated-drive.md says more of them)",
@@ -134,7 +145,7 @@ _SIMULATED: dict[str | None, str] = {
 def print_drives(
     drives: Iterable[dict[str, Any]], console: output.Console, *, known: bool = False
 ) -> None:
-    """Print the rows of ``heatsoak drives``, and of ``rack drives``, which have a host each.
+    """Print the rows of ``heatsoak list drives``, and of ``rack drives``, which have a host each.
 
     Simulated drives, of which there are many, follow as names alone; those that nobody measured
     only if the catalog's drives are to be `known`.
@@ -171,11 +182,11 @@ def print_drives(
     if simulated and not known:
         more = len(by_basis["data sheet"])
         console.print()
-        console.print(f"heatsoak drives --known lists {more} more, which nobody measured.")
+        console.print(f"heatsoak list drives --known lists {more} more, which nobody measured.")
 
 
 def print_likeness(row: dict[str, Any], console: output.Console) -> None:
-    """Print the row of ``heatsoak drives --like``."""
+    """Print the row of ``heatsoak list drives NAME``."""
     console.print(output.Text(row["sentence"], style="bold"), soft_wrap=True)
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
     for heading, key, text in _likeness_lines(row):
@@ -204,7 +215,7 @@ def _likeness_lines(row: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def print_places(places: Iterable[dict[str, Any]], console: output.Console) -> None:
-    """Print the rows of ``heatsoak places``."""
+    """Print the rows of ``heatsoak list places``."""
     table = output.table_of("Place", "Air", "What it is", "Conditions")
     for place in places:
         table.add_row(
@@ -218,7 +229,7 @@ def print_places(places: Iterable[dict[str, Any]], console: output.Console) -> N
 
 
 def print_protocols(protocols: Iterable[dict[str, Any]], console: output.Console) -> None:
-    """Print the rows of ``heatsoak protocols``."""
+    """Print the rows of ``heatsoak list protocols``."""
     table = output.table_of("Protocol", "Takes", "Writes", "What it does")
     for protocol in protocols:
         takes = length_text(protocol) + (" plus replays" if protocol["unknown_steps"] else "")
@@ -231,6 +242,56 @@ def print_protocols(protocols: Iterable[dict[str, Any]], console: output.Console
             output.Text(protocol["description"]),
         )
     console.print(table)
+
+
+#: The keys of what is printed in full, and what people call them.
+_IN_FULL = {
+    "description": "what it is",
+    "default_of": "usual place of",
+    "conditions": "conditions",
+    "air_c": "air",
+    "steps": "steps",
+    "writes": "writes",
+    "recordings": "recordings",
+    "sources": "sources",
+}
+
+
+def print_in_full(rows: Iterable[dict[str, Any]], console: output.Console) -> None:
+    """Print all that is known of a place or a protocol."""
+    for row in rows:
+        title = row.get("title") or row.get("name") or row["id"]
+        console.print(output.Text(title, style="bold"), soft_wrap=True)
+        table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
+        for key, heading in _IN_FULL.items():
+            if row.get(key) not in (None, [], {}, ""):
+                table.add_row(heading, _in_words(key, row[key]))
+        for score in row.get("scores", ()):
+            table.add_row(f"score: {score['name']}", score["definition"])
+        if "duration_s" in row:
+            table.add_row("takes", length_text(row))
+            table.add_row("to run it", f"heatsoak run {row['name']} --on DRIVE")
+        else:
+            table.add_row("to use it", f"--on sim:DRIVE@{row['id']}, --place {row['id']}")
+        console.print(table)
+
+
+def _in_words(key: str, value: Any) -> str:
+    if key == "air_c":
+        return words.temp_text(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return (
+        words.labels_text(value)
+        if isinstance(value, dict)
+        else (
+            "\n".join(map(str, value))
+            if key == "sources"
+            else ", ".join(map(str, value))
+            if isinstance(value, list)
+            else str(value)
+        )
+    )
 
 
 def length_text(row: dict[str, Any]) -> str:
@@ -280,33 +341,33 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 #: The names, the commands that print such a document, and its type, in brackets a list of it.
 NAMES = {
-    "advise": ("advise", "twin.advise:Advice"),
+    "advise": ("predict --cooling", "twin.advise:Advice"),
     "analyze": ("analyze", "analysis:Findings"),
     "compare": ("compare", "comparison:[ComparisonRow]"),
     "demo": ("demo, and its findings.json", "analysis:Findings"),
     "doctor": ("doctor", "doctor:Checkup"),
-    "drives": ("drives", "target.device:[DriveRow]"),
-    "drives-like": ("drives --like", "cli.listed:LikenessRow"),
-    "drives-restore": ("drives --restore", "cli.listed:[RestoredRow]"),
+    "drives": ("list drives", "target.device:[DriveRow]"),
+    "drives-like": ("list drives NAME", "cli.listed:LikenessRow"),
+    "drives-restore": ("list drives --restore", "cli.listed:[RestoredRow]"),
     "export": ("export", "exporter:[Written]"),
     "fit": ("fit", "twin.twin:Twin"),
     "history": ("history", "history:History"),
     "import": ("import", "cli.convert:[ImportedRow]"),
-    "places": ("places", "cli.listed:[PlaceRow]"),
+    "places": ("list places", "cli.listed:[PlaceRow]"),
     "predict": ("predict", "twin.predict:Prediction"),
-    "protocols": ("protocols", "cli.listed:[ProtocolRow]"),
+    "protocols": ("list protocols", "cli.listed:[ProtocolRow]"),
     "rack-drives": ("rack drives", "rack.state:[HostDrive]"),
     "rack-host": ("rack host start, status, go, stop and collect", "rack.host:HostReport"),
     "rack-report": ("rack report", "report.rack:RackReport"),
     "rack-run": ("rack run", "rack.state:RackFindings"),
     "rack-run-dry-run": ("rack run --dry-run", "rack.state:[PlannedTest]"),
     "report": ("report", "report.files:Reported"),
-    "reproduce": ("reproduce, and its reproduce.json", "reproduce:[ReproductionRow]"),
+    "reproduce": ("lab reproduce, and its reproduce.json", "reproduce:[ReproductionRow]"),
     "run": ("run", "analysis:Findings"),
     "run-dry-run": ("run --dry-run", "bench.places:[PlannedRow]"),
     "sweep": ("sweep, and its sweep.json", "sweep:Sweep"),
-    "trace-check": ("trace check", "analysis.traces:TraceCheck"),
-    "trace-stats": ("trace stats", "analysis.traces:TraceStatistics"),
+    "trace-check": ("lab trace check", "analysis.traces:TraceCheck"),
+    "trace-stats": ("lab trace stats", "analysis.traces:TraceStatistics"),
     "watch": ("watch", "analysis:Findings"),
 }
 

@@ -1,4 +1,4 @@
-"""``heatsoak fit``, ``predict`` and ``advise``: models of drives, and what they predict."""
+"""``heatsoak fit`` and ``predict``: models of drives, and what they predict."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -153,11 +153,11 @@ class CaseOptions:
             autocompletion=completion.workloads,
         ),
     ] = "write"
-    enclosure: Annotated[
+    place: Annotated[
         str | None,
         typer.Option(
             metavar="PLACE",
-            help="A place of the twin's, or one that heatsoak places lists.",
+            help="A place of the twin's, or one that heatsoak list places has.",
             autocompletion=completion.enclosures,
         ),
     ] = None
@@ -211,7 +211,7 @@ class CaseOptions:
             load,
             wanted_s or named.length_s(load),
             before=before,
-            enclosure=self.enclosure,
+            enclosure=self.place,
             cooling=Cooling(self.ambient_c, self.airflow_m_s, heatsink, self.warmer_k),
             **more,
         )
@@ -225,7 +225,7 @@ def predict_command(
         typer.Option(
             metavar="PLACE|K_PER_W",
             parser=named.heatsink_of,
-            help="Add a heatsink: the one of a place that heatsoak places lists, or of so many "
+            help="Add a heatsink: that of a place (heatsoak list places), or one of so many "
             "K/W, such as 2.",
             autocompletion=completion.enclosures,
         ),
@@ -239,7 +239,7 @@ def predict_command(
             help="Also: does it hold 1490MB/s throughout?",
         ),
     ] = None,
-    fail_below: Annotated[
+    min_probability: Annotated[
         float | None,
         typer.Option(
             metavar="P",
@@ -247,32 +247,51 @@ def predict_command(
             help="Exit 1 if it holds the rate, or full speed, with a lower probability: 0.95, 95%.",
         ),
     ] = None,
+    cooling: Annotated[
+        bool,
+        typer.Option(
+            "--cooling", help="Say how little cooling is enough, and what heatsinks would bring."
+        ),
+    ] = False,
+    prices: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--price", metavar="HEATSINK=PRICE", help="With --cooling: also the gain for its price."
+        ),
+    ] = None,
     output_format: common.FormatOption = "text",
 ) -> int:
+    if cooling:
+        if heatsink is not None or holds_mb_s is not None or min_probability is not None:
+            raise UsageError(
+                "--cooling: tries heatsinks itself: leave out --heatsink, --holds and "
+                "--min-probability"
+            )
+        _advise(case, prices or [], output_format)
+        return 0
+    if prices:
+        raise UsageError("--price: says what a heatsink costs: add --cooling")
     with common.progress_bar(stays=False) as progress:
         progress(0.0, f"predicting {case.workload}")
         found = case.asked_of(predict, heatsink, holds_mb_s=holds_mb_s)
     common.show(found, output_format, print_prediction)
     kept = 1 - found.throttles if found.holds is None else found.holds
-    return common.limit_code(holds=fail_below is None or kept >= fail_below)
+    if min_probability is None or kept >= min_probability:
+        return 0
+    return common.limit_broken(
+        f"it holds {'full speed' if holds_mb_s is None else words.rate_text(holds_mb_s)} with a "
+        f"probability of {words.percent_text(100 * kept)}, and --min-probability is "
+        f"{words.percent_text(100 * min_probability)}"
+    )
 
 
-@common.with_groups
-def advise_command(
-    case: CaseOptions,
-    prices: Annotated[
-        list[str] | None,
-        typer.Option("--price", metavar="HEATSINK=PRICE", help="Also: the gain for its price."),
-    ] = None,
-    output_format: common.FormatOption = "text",
-) -> int:
+def _advise(case: CaseOptions, prices: Sequence[str], output_format: common.OutputFormat) -> None:
     from heatsoak.twin.advise import advise
 
-    priced = dict(map(_price, prices or []))
+    priced = dict(map(_price, prices))
     with common.progress_bar(stays=False) as progress:
         found = case.asked_of(advise, prices=priced, progress=progress)
     common.show(found, output_format, print_advice)
-    return 0
 
 
 def _price(text: str) -> tuple[str, float]:

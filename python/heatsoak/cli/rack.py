@@ -11,6 +11,7 @@ from heatsoak import errors, system, toml, writing
 from heatsoak.analysis import analyze
 from heatsoak.bench.directories import default_directory
 from heatsoak.cli import common
+from heatsoak.cli.commands import print_help_alone
 from heatsoak.cli.overview import print_drives
 from heatsoak.cli.rack_host import host_app
 from heatsoak.cli.run import print_preview
@@ -49,7 +50,7 @@ WaitOption = Annotated[
 #: In what the plans of drives differ that are tested alike.
 _APART: dict[str, Any] = {"target": "", "conditions": {}, "simulation_s": None}
 
-rack_app = typer.Typer(callback=common.print_help_alone, invoke_without_command=True)
+rack_app = typer.Typer(callback=print_help_alone, invoke_without_command=True)
 
 
 @rack_app.command("drives")
@@ -301,7 +302,7 @@ def report_command(
     common.show(found, output_format, partial(print_rack, written=output))
     if written is not None and output_format == "text":
         common.console().print(Text(f"{output}: {size_text(written)}"), soft_wrap=True)
-    return opened.exit_code(common.limit_code(holds=found.limits_hold))
+    return opened.exit_code(0 if found.limits_hold else common.limit_broken(found.sentence))
 
 
 rack_app.add_typer(host_app, name="host")

@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from heatsoak import errors, system, writing
 from heatsoak.cli import common
+from heatsoak.cli.commands import print_help_alone
 from heatsoak.output import announce, print_json
 from heatsoak.rack import host, kept, state
 from heatsoak.rack.metrics import HostMetrics
@@ -26,7 +27,7 @@ _POLL_S = 1.0
 
 host_app = typer.Typer(
     help="Start, follow and collect the tests of this host.",
-    callback=common.print_help_alone,
+    callback=print_help_alone,
     invoke_without_command=True,
 )
 RunArgument = Annotated[

@@ -1,4 +1,4 @@
-"""``heatsoak reproduce``: compare the simulated drives with published figures."""
+"""``heatsoak lab reproduce``: compare the simulated drives with published figures."""
 
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
@@ -47,7 +47,7 @@ def reproduce_command(
             autocompletion=completion.figures,
         ),
     ] = None,
-    fail_below: Annotated[
+    min_figures: Annotated[
         int | None,
         typer.Option(metavar="N", min=0, help="Exit 1 if fewer than N counted figures hold."),
     ] = None,
@@ -79,7 +79,9 @@ def reproduce_command(
         print_nearness([asdict(one) for one in found], common.console())
         _print_not_run()
     held = sum(row.ok for row in rows if row.counted)
-    return common.limit_code(holds=fail_below is None or held >= fail_below)
+    if min_figures is None or held >= min_figures:
+        return 0
+    return common.limit_broken(f"{held} counted figures hold, and --min-figures is {min_figures}")
 
 
 def _print_not_run() -> None:
@@ -102,7 +104,7 @@ _GROUPS = {
 
 
 def print_reproduction(rows: list[dict[str, Any]], console: Console) -> None:
-    """Print the rows of ``heatsoak reproduce`` by role, and how many of the counted ones hold."""
+    """Print the rows by role, and how many of the counted ones hold."""
     figures = (*catalog.published().figures, *catalog.modern_figures())
     statements = {figure.id for figure in figures if figure.holds is not None}
     numbers = ("published", "simulated")

@@ -58,14 +58,17 @@ def _threshold(name: str) -> Any:
 def run_command(
     wanted: common.ProtocolOptions,
     limits: common.LimitOptions,
+    directory: Annotated[
+        str | None, typer.Argument(metavar="[DIR]", help="A directory to test, as with --on.")
+    ] = None,
     on: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="TARGET",
-            help="sim:DRIVE[@ENCLOSURE], a directory, a file, /dev/..., a serial, or nbd+unix://...",
+            help="sim:DRIVE[@PLACE], a directory, a file, /dev/..., a serial, or nbd+unix://...",
             autocompletion=completion.targets,
         ),
-    ],
+    ] = None,
     to: _ToOption = None,
     output: common.OutputOption = None,
     erase: Annotated[
@@ -80,7 +83,7 @@ def run_command(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Where an NBD export's drive has its sensors: the DIR of heatsoak nbd.",
+            help="Where an NBD export's drive has its sensors: the DIR of heatsoak lab nbd.",
         ),
     ] = None,
     tmt1_c: Annotated[float | None, _threshold("TMT1")] = None,
@@ -96,6 +99,7 @@ def run_command(
     evidence: common.EvidenceOption = False,
     reference: common.ReferenceOption = None,
 ) -> int:
+    on = _target(on, directory)
     references = common.referred_to(reference)
     resumes = output if resume else None
     if resume and output is None:
@@ -115,14 +119,27 @@ def run_command(
     if dry_run:
         common.show_rows(session.preview(), output_format, print_preview)
         return 0
-    directory = directories.chosen(output or resumes, session.protocol.name, resume=resume)
+    into = directories.chosen(output or resumes, session.protocol.name, resume=resume)
     if resume and output is None:
-        announce(f"resuming {directory}")
-    recordings = session.record(directory, resume=resume)
+        announce(f"resuming {into}")
+    recordings = session.record(into, resume=resume)
     findings = analyze(recordings, references=references)
     together = Path(os.path.commonpath([recording.path for recording in recordings]))
     common.show_findings(findings, recordings, output_format, evidence=evidence, paths=[together])
     return limits.exit_code(findings)
+
+
+def _target(on: str | None, directory: str | None) -> str:
+    """What is to be tested; a device has to be named by ``--on``, which no slip of the hand is."""
+    if on is not None and directory is not None:
+        raise errors.UsageError(f"{directory}: --on {on} says already what is tested: leave it out")
+    if directory is not None and not Path(directory).is_dir():
+        raise errors.UsageError(f"{directory}: is no directory: name what is tested with --on")
+    if (target := on or directory) is None:
+        raise errors.UsageError(
+            "name what is tested: a directory such as ., or --on with a drive (heatsoak list)"
+        )
+    return target
 
 
 def _agreed(planned: Callable[..., Session], erase: str | None) -> Session:

@@ -74,11 +74,11 @@ def nbd_command(
         ),
     ],
     socket: Annotated[Path, typer.Option(metavar="PATH", help="Unix socket to serve on.")],
-    enclosure: Annotated[
+    place: Annotated[
         str | None,
         typer.Option(
             metavar="PLACE",
-            help="An enclosure's id, or its TOML file.",
+            help="A place's name (heatsoak list places), or its TOML file.",
             autocompletion=completion.enclosures,
         ),
     ] = None,
@@ -96,15 +96,15 @@ def nbd_command(
         typer.Option(metavar="DIR", help="New directory for its sensors and true state."),
     ] = None,
 ) -> int:
-    system.require_linux("heatsoak nbd")
+    system.require_linux("heatsoak lab nbd")
     # only needed here, and not available on every system
     from heatsoak.nbd import Export, serve_export
 
-    name, _, place = drive.removeprefix("sim:").partition("@")
+    name, _, behind = drive.removeprefix("sim:").partition("@")
     spec = catalog.load_drive(name)
     export = Export(
         spec,
-        catalog.load_enclosure(enclosure or place or spec.enclosure),
+        catalog.load_enclosure(place or behind or spec.enclosure),
         speed_mb_s=speed_mb_s,
         time_factor=time_factor,
     )

@@ -10,6 +10,7 @@ from heatsoak.errors import UsageError
 from heatsoak.output import Console, Text, table_of
 from heatsoak.sweep import DRAWS, SUMMARY, Sweep, load_grid, summary, sweep
 from heatsoak.units import parse_share
+from heatsoak.words import percent_text
 
 
 def sweep_command(
@@ -43,7 +44,7 @@ def sweep_command(
         typer.Option(metavar="ADDRESS", help="Work on the Dask cluster of this scheduler."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of likely drives.")] = 0,
-    fail_below: Annotated[
+    min_share: Annotated[
         float | None,
         typer.Option(
             metavar="SHARE",
@@ -69,7 +70,12 @@ def sweep_command(
     common.write_json(found.model_dump(mode="json"), directory / SUMMARY)
     common.show(found, output_format, lambda found, out: print_sweep(found, directory, out))
     kept = 1 - (found.throttling + found.impossible) / found.points
-    return common.limit_code(holds=fail_below is None or kept >= fail_below)
+    if min_share is None or kept >= min_share:
+        return 0
+    return common.limit_broken(
+        f"{percent_text(100 * kept)} of the points keep full speed, and --min-share is "
+        f"{percent_text(100 * min_share)}"
+    )
 
 
 def print_sweep(found: Sweep, directory: Path, console: Console) -> None:

@@ -1,4 +1,4 @@
-"""``heatsoak trace``: statistics of recorded traces, and synthetic traces with such statistics."""
+"""``heatsoak lab trace``: statistics of recorded traces, and synthetic traces of such."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -13,6 +13,7 @@ from heatsoak import catalog, units, words, writing
 from heatsoak._core import Trace
 from heatsoak.analysis import traces
 from heatsoak.cli import common
+from heatsoak.cli.commands import print_help_alone
 from heatsoak.errors import UsageError
 from heatsoak.files import require_file
 from heatsoak.output import Console, Text, table_of
@@ -41,7 +42,7 @@ IdleLimitOption = Annotated[
 #: As in the replays of the articles that published statistics of traces.
 _IDLE_LIMIT_S = 0.025
 
-trace_app = typer.Typer(callback=common.print_help_alone, invoke_without_command=True)
+trace_app = typer.Typer(callback=print_help_alone, invoke_without_command=True)
 
 
 @trace_app.command("stats")
@@ -127,7 +128,8 @@ def check_command(
     check = traces.TraceCheck(shape=shape, scale=scale, seed=seed, holds=holds, rows=rows)
     title = _title(wanted, scale)
     common.show(check, output_format, lambda check, out: print_trace_check(check.rows, title, out))
-    return common.limit_code(holds=holds)
+    off = [f"{row.name} differs" for row in rows if not row.holds]
+    return common.limit_broken(*off) if off else 0
 
 
 def _synthesize(shape: catalog.TraceShape, scale: float, seed: int) -> Trace:
@@ -179,7 +181,7 @@ _DIRECTIONS = (("All", "all"), ("Reads", "reads"), ("Writes", "writes"))
 
 
 def print_statistics(found: dict[str, Any], title: str, console: Console) -> None:
-    """Print what `heatsoak trace stats` found."""
+    """Print what `heatsoak lab trace stats` found."""
     console.print(Text(title, style="bold"), soft_wrap=True)
     _print_totals(found, console)
     _print_by_direction(found, console)

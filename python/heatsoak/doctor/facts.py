@@ -405,7 +405,7 @@ ROWS = (
     FactRow(
         "nbdkit",
         "simulation",
-        "lets a real fio load a simulated drive (heatsoak nbd)",
+        "lets a real fio load a simulated drive (heatsoak lab nbd)",
         _nbdkit,
         "apt-get install nbdkit",
     ),

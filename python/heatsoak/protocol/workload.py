@@ -329,6 +329,10 @@ class Workload(Load):
             raise ValueError(f"rwmixread needs rw=rw or rw=randrw, not rw={self.rw}")
         if not self.span.is_positive:
             raise ValueError("span is 0: give it bytes, such as 16g, or a share, such as 100%")
+        if self.span.bytes is not None and self.span.bytes < self.bs:
+            raise ValueError(
+                f"size={self.span.bytes}: is less than a block of {self.bs} bytes: such as 16g"
+            )
         if self.io_size is not None and not self.io_size.is_positive:
             raise ValueError("io_size is 0: give it bytes, such as 16g, or a share, such as 100%")
         return self

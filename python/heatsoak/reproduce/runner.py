@@ -64,7 +64,7 @@ class Question:
     """One published figure, and what measuring it takes.
 
     Attributes:
-        id: the figure's id, as ``heatsoak reproduce`` prints it.
+        id: the figure's id, as ``heatsoak lab reproduce`` prints it.
         figure: the single figure, or the cell that it is a figure of.
         measured: how it is measured; None if nothing can be run for it.
         jobs: the recordings that it is measured in.

@@ -247,7 +247,7 @@ def hwmon_parents(disk: Path) -> set[Path]:
 
 # --- sensors of a drive that this kernel does not know -------------------------------------------
 
-_WANTED = "name the directory given to `heatsoak nbd ... --sensors`"
+_WANTED = "name the directory given to `heatsoak lab nbd ... --sensors`"
 
 
 def drive_in_tree(directory: Path) -> tuple[str, Roots]:

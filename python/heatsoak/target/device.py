@@ -97,7 +97,7 @@ class DeviceInfo:
 
 
 class DriveRow(BaseModel):
-    """One row of ``heatsoak drives``.
+    """One row of ``heatsoak list drives``.
 
     Attributes:
         schema_version: goes up when a key of the JSON changes its meaning or goes away.
@@ -148,7 +148,7 @@ def describe_device(path: Path | str, roots: Roots | None = None) -> DeviceInfo:
     if directory is not None:
         info = _describe(sysfs.whole_disk(directory), roots, _by_ids(roots))
     if info is None:
-        raise UsageError(f"{path}: is not a block device: `heatsoak drives` lists them")
+        raise UsageError(f"{path}: is not a block device: `heatsoak list drives` lists them")
     return info
 
 

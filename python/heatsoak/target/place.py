@@ -180,6 +180,8 @@ def parse_place(text: str, roots: Roots | None = None) -> Place:
         called, at, enclosure = name.partition("@")
         drive = catalog.drive_called(called)
         catalog.load_drive(drive)
+        if at and not enclosure:
+            raise errors.UsageError(f"{text}: no place is named behind the @: leave it out, too")
         if enclosure:
             catalog.load_enclosure(enclosure)
         return Place(f"sim:{drive}{at}{enclosure}", "simulated", drive, enclosure or None)

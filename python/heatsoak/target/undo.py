@@ -19,7 +19,7 @@ from heatsoak.target.base import Note, once_free
 
 STATE = Path("/run/heatsoak")
 #: The command that restores what killed runs left changed.
-COMMAND = "heatsoak drives --restore"
+COMMAND = "heatsoak list drives --restore"
 #: What is saved, for messages.
 WHAT = "TMT1 and TMT2"
 

@@ -107,7 +107,8 @@ _KINDS = (
     _Kind(r"fio version [23] iolog"
           r"|\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d{9}\s+\d+\s+[A-Z]\s+[A-Z]+ \d+ \+ "
           r"|\d{17,19},[^,]*,\d+,(?i:read|write),\d+,\d+,\d+$",
-          "a trace of I/Os, which shows what was asked of a drive", "'heatsoak trace' reads it"),
+          "a trace of I/Os, which shows what was asked of a drive",
+          "'heatsoak lab trace' reads it"),
 )  # fmt: skip
 
 

@@ -97,7 +97,7 @@ def identify(device: Path, roots: Roots) -> DeviceInfo:
     try:
         status = device.stat()
     except FileNotFoundError:
-        raise Doubt("it does not exist (`heatsoak drives` lists drives)") from None
+        raise Doubt("it does not exist (`heatsoak list drives` lists drives)") from None
     except (OSError, ValueError) as error:
         raise Doubt(f"it cannot be examined ({error})") from None
     if not stat.S_ISBLK(status.st_mode):
@@ -323,7 +323,7 @@ def _read(
     """Return the reasons in the drive's contents not to write to it, and the data that it holds.
 
     Opens it for reading. A drive that is in use is not read for data. Whether others hold or lock
-    it is found by doing so for a moment: ``heatsoak drives`` keeps no run from starting.
+    it is found by doing so for a moment: ``heatsoak list drives`` keeps no run from starting.
     """
     with ExitStack() as open_:
         try:
