@@ -262,9 +262,7 @@ def report_command(
     ],
     output: Annotated[
         Path | None,
-        common.output_option(
-            "FILE", "Write a page (.html), .csv, .md, .xml (JUnit) or .jsonl (OCP)."
-        ),
+        common.output_option("FILE", "Write a page (.html), table (.csv, .md), .xml or .jsonl."),
     ] = None,
     by_place: Annotated[
         str | None,

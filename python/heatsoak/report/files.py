@@ -169,11 +169,7 @@ def write_report(
 
 
 def write_comparison(
-    recordings: Sequence[Recording],
-    comparison: "Comparison",
-    path: Path,
-    *,
-    force: bool = True,
+    recordings: Sequence[Recording], comparison: "Comparison", path: Path, *, force: bool = True
 ) -> Reported:
     """Write what a condition changes as a table in Markdown or CSV, or as a page or picture.
 

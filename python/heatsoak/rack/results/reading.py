@@ -19,7 +19,7 @@ from heatsoak.analysis.judge import read_and_judge
 from heatsoak.analysis.names import ENCLOSURE
 from heatsoak.analysis.view import RecordingView
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.facts.table import Row, rows_of, whose
+from heatsoak.facts import table
 from heatsoak.history.index import recordings_below
 from heatsoak.importer import divided
 from heatsoak.protocol import REPETITIONS, Label, kind_of_condition, label_text
@@ -86,8 +86,8 @@ class Tested(RackTestResult):
 
     protocol: str | None = None
     findings: RecordingFindings | None = None
-    by_step: Mapping[str, Row] = {}
-    rows: Sequence[Row] = ()
+    by_step: Mapping[str, table.Row] = {}
+    rows: Sequence[table.Row] = ()
     line: Sequence[float] = ()
 
     @property
@@ -208,8 +208,8 @@ def _tested(recording: Recording, test: state.Row | None) -> Tested:
     meta = recording.meta
     (opened,), found = read_and_judge([recording])
     (judged,) = found.recordings
-    by_step = rows_of(opened, judged)
-    first = whose(recording)
+    by_step = table.rows_of(opened, judged)
+    first = table.whose(recording)
     labels = _labels(meta.conditions, test.host if test else None)
     serial = next(filter(None, (first["serial"], labels.get("serial"))), None)
     became, why = str(meta.status), meta.reason
