@@ -72,7 +72,11 @@ def make_rack(
                 seed=1000 * seed + 10 * number + visit,
                 temp_c=temp_c
                 and temp_c + sum((warmer_k or {}).get(one, 0.0) for one in (host, there)),
-                drive={"serial": serial, "model": models[number % len(models)]},
+                drive={
+                    "serial": serial,
+                    "model": models[number % len(models)],
+                    "size_bytes": 10**12,
+                },
             )
             made.save(directory / host / serial / str(visit))
     return directory
