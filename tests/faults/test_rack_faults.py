@@ -4,7 +4,7 @@ import json
 import random
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import product
@@ -28,6 +28,7 @@ PATIENCE_S = 1000.0
 NAMES = ("b1", "b2")
 #: A fill takes four seconds.
 MIB, MB_S = 32, 8.0
+_Another = Callable[..., CountingDrive]
 
 
 class Commanded:
@@ -86,10 +87,7 @@ def test_no_test_runs_twice_and_nothing_is_lost(tmp_path: Path, seed: int, runs:
                 stack.enter_context(small_disk(rack.host(name).home, "32m"))
             stack.callback(rack.end)
             another = partial(_drive, stack, tmp_path)
-            drives = {name: [another(), another()] for name in NAMES}
-            rack.list_drives(drives)
-            command = Commanded(rack, f"out-{number}")
-            run = Faults(rack, command, clock, chance, drives, another)
+            run = Faults(rack, f"out-{number}", clock, chance, another)
             run.make(drawn[FAULTS * number :][:FAULTS])
             _check(rack, run)
             print(f"run {number}: {', '.join(run.made)}: {run.said}")
@@ -117,19 +115,15 @@ class Faults:
     )
 
     def __init__(
-        self,
-        rack: RackOfHosts,
-        command: Commanded,
-        clock: Clock,
-        chance: random.Random,
-        drives: Mapping[str, Sequence[CountingDrive]],
-        another: Callable[[str], CountingDrive],
+        self, rack: RackOfHosts, out: str, clock: Clock, chance: random.Random, another: _Another
     ) -> None:
         self.hosts: list[RackHost] = [rack.host(name) for name in NAMES]
-        self.command, self._clock, self._chance = command, clock, chance
+        self._clock, self._chance, self._another = clock, chance, another
+        self.drives = {name: [another(), another()] for name in NAMES}
+        rack.list_drives(self.drives)
+        self.command = Commanded(rack, out)
         clock.move()
-        self.drives, self._another = drives, another
-        self.by_uri = {drive.uri: drive for own in drives.values() for drive in own}
+        self.by_uri = {drive.uri: drive for own in self.drives.values() for drive in own}
         self.killed: set[Path] = set()
         self.filled: set[str] = set()
         self.exchanged: dict[str, CountingDrive] = {}
@@ -239,7 +233,7 @@ def _check(rack: RackOfHosts, run: Faults) -> None:
 
 def _check_tests(rack: RackOfHosts, run: Faults, code: int, first: str) -> list[str]:
     """Check what became of each test; return the drives that are to be named."""
-    drives, out, refused = run.by_uri, run.command.directory, list[str]()
+    drives, out = run.by_uri, run.command.directory
     known = json.loads((out / "rack.json").read_bytes())
     wrong = [test for test in known["tests"] if test["state"] != "finished"]
     states = {test["state"] for test in wrong}
@@ -261,22 +255,19 @@ def _check_tests(rack: RackOfHosts, run: Faults, code: int, first: str) -> list[
             assert drive.is_whole
             assert collected is not None
             assert Recording.open(collected).meta.status == "finished"
-        elif test["state"] == "cut":
-            assert kept.directory in run.killed, test
-            assert "was killed" in test["why"]
-        elif test["state"] == "failed":
-            assert test["host"] in run.filled, test
-            assert "No space left on device" in test["why"], test
         else:
-            assert test["state"] == "refused", test
-            assert test["on"] in run.exchanged, test
-            assert f"{drive.erase_id}:NOT-EMPTY" in test["why"], test
-            refused.append(test["on"])
+            has_cause, said = {
+                "cut": (kept.directory in run.killed, "was killed"),
+                "failed": (test["host"] in run.filled, "No space left on device"),
+                "refused": (test["on"] in run.exchanged, f"{drive.erase_id}:NOT-EMPTY"),
+            }[test["state"]]
+            assert has_cause, test
+            assert said in test["why"], test
         if collected is None:  # killed as soon as it had begun, it has recorded nothing
             assert not kept.recorded()
         else:
             assert _content(kept.recording) == _content(collected)
-    return refused
+    return [test["on"] for test in wrong if test["state"] == "refused"]
 
 
 def _content(directory: Path) -> dict[Path, bytes]:
