@@ -24,7 +24,6 @@ from heatsoak.recording import find_recordings
 from heatsoak.report.page import html
 from heatsoak.report.page.contract import Page
 from idle_logs import idle_log
-from ocp import ocp_lines
 from ocptv import output as ocptv
 from paged import HOSTILE, page_of
 
@@ -238,6 +237,23 @@ def test_junit_skips_steps_that_were_not_judged_or_that_heat_may_have_slowed(
     message = root.findall("testsuite/testcase/skipped")[-1].get("message", "")
     assert "fell by about 60 %" in message
     assert "heat is neither shown nor excluded" in message
+
+
+def ocp_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the artifacts of OCP's lines, each with its kind, after looking at their frame."""
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    assert [line.pop("sequenceNumber") for line in lines] == list(range(len(lines)))
+    assert all(line.pop("timestamp").endswith("Z") for line in lines)
+    major, minor = ocptv.__spec_version__.value
+    assert lines.pop(0) == {"schemaVersion": {"major": major, "minor": minor}}
+    found = []
+    for line in lines:
+        ((place, artifact),) = line.items()
+        step = artifact.pop("testStepId", None)
+        assert (place == "testStepArtifact") == (step is not None)
+        ((kind, content),) = artifact.items()
+        found.append({"kind": kind, "step": step, **content})
+    return found
 
 
 def test_ocp_lines_say_what_junit_says_also_of_what_is_slower_than_was_asked_for(
