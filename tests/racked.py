@@ -154,8 +154,8 @@ class RackHost:
 
 def kill(test: Kept) -> bool:
     """Kill a test's process, and the load that it has started; False if it has just ended."""
-    number = test.process()
-    if number is None:
+    assert until(lambda: test.process() != 0)  # 0 while it is being made
+    if (number := test.process()) is None:
         return False
     with suppress(ProcessLookupError):
         os.killpg(os.getpgid(number), signal.SIGKILL)
