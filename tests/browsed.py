@@ -139,8 +139,7 @@ def open_page(browser: Any, bundle: Bundle, tmp_path: Path) -> Iterator[Open]:
         opened.append(one)
         one.tab.on("pageerror", lambda error: one.faults.append(str(error)))
         one.tab.on(
-            "console",
-            lambda said: one.faults.append(said.text) if said.type == "error" else None,
+            "console", lambda said: one.faults.append(said.text) if said.type == "error" else None
         )
         one.tab.on("request", lambda request: one.requests.append(request.url))
         one.tab.goto(file.as_uri())

@@ -66,8 +66,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="what tests draw by chance: faults, damage, words; make soak gives fresh ones",
     )
     parser.addoption(
-        "--demo",
-        help="look at this demo, such as target/wheel-demo of make wheel, and make none",
+        "--demo", help="look at this demo, such as target/wheel-demo of make wheel, and make none"
     )
 
 

@@ -56,6 +56,7 @@ def make_rack(
     places = [(f"b{host + 1}", slot) for host in range(hosts) for slot in names]
     for number, (host, slot) in enumerate(places):
         serial = f"S{number + 1:02d}"
+        known = {"model": models[number % len(models)], "size_bytes": 10**12}
         own = np.exp(rng.normal(0, DRIVE_SD)) * (shares or {}).get(serial, 1.0)
         for visit in range(visits):
             there = names[(names.index(slot) + visit) % len(names)]
@@ -72,7 +73,7 @@ def make_rack(
                 seed=1000 * seed + 10 * number + visit,
                 temp_c=temp_c
                 and temp_c + sum((warmer_k or {}).get(one, 0.0) for one in (host, there)),
-                drive={"serial": serial, "model": models[number % len(models)]},
+                drive=known | {"serial": serial},
             )
             made.save(directory / host / serial / str(visit))
     return directory

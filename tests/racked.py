@@ -53,26 +53,36 @@ exec '{python}' -m heatsoak "$@"
 
 @dataclass
 class CountingDrive:
-    """An export; `log` has a line for each request, all of them when the server has ended.
+    """An export; its logs have a line for each request, all of them when the server has ended.
 
     Attributes:
+        logs: of the drive, and of those that it was exchanged for.
         rate: the file for `exports.set_rate`.
+        word: what follows its name where its data may be lost.
     """
 
     uri: str
-    log: Path
+    logs: list[Path]
     size_bytes: int
     rate: Path
+    word: str = ""
 
     @property
     def erase_id(self) -> str:
-        return f"{self.uri}:{self.size_bytes}"
+        return f"{self.uri}:{self.size_bytes}{self.word}"
 
     def writes(self) -> Counter[int]:
         """Return how often each offset was written."""
-        return Counter(
-            int(match[1], 16) for match in map(_WRITE.search, self.log.open()) if match is not None
-        )
+        return Counter(int(offset, 16) for offset, _ in self._requests())
+
+    def _requests(self) -> list[tuple[str, str]]:
+        return [found for log in self.logs for found in _WRITE.findall(log.read_text())]
+
+    def exchange(self, other: "CountingDrive") -> None:
+        """Have whoever connects from now on find the other drive."""
+        ours, its = (Path(one.uri.partition("socket=")[2]) for one in (self, other))
+        its.replace(ours)
+        self.logs += other.logs
 
     @property
     def starts(self) -> int:
@@ -82,23 +92,25 @@ class CountingDrive:
     @property
     def is_whole(self) -> bool:
         """Whether all of it was written."""
-        text = self.log.read_text()
-        return sum(int(count, 16) for _, count in _WRITE.findall(text)) >= self.size_bytes
+        return sum(int(count, 16) for _, count in self._requests()) >= self.size_bytes
 
 
 @contextmanager
-def counting_drive(directory: Path, mb_s: float, size_mib: int = 32) -> Iterator[CountingDrive]:
-    """Serve memory at so many MB/s."""
+def counting_drive(
+    directory: Path, mb_s: float, size_mib: int = 32, *, holds: str = ""
+) -> Iterator[CountingDrive]:
+    """Serve memory at so many MB/s, full of what it `holds`."""
     directory.mkdir()
     at, pid, log, rate = (directory / name for name in ("socket", "pid", "log", "rate"))
     command = ["nbdkit", "--exit-with-parent", "-f", "-U", str(at), "-P", str(pid)]
-    command += ["--filter=log", "--filter=rate", "memory", f"{size_mib}M"]
+    command += ["--filter=log", "--filter=rate", "data", f"size={size_mib}M"]
+    command += [f'data=("{holds}")*{(size_mib << 20) // len(holds)}' if holds else "data=0"]
     set_rate(rate, mb_s)
     command += [f"logfile={log}", f"rate={rate.read_text()}", f"rate-file={rate}"]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL) as server:
         try:
             assert until(pid.exists)
-            yield CountingDrive(f"nbd+unix:///?socket={at}", log, size_mib << 20, rate)
+            yield CountingDrive(f"nbd+unix:///?socket={at}", [log], size_mib << 20, rate)
         finally:
             server.terminate()  # killed, it might keep lines of its log to itself
 
@@ -142,8 +154,8 @@ class RackHost:
 
 def kill(test: Kept) -> bool:
     """Kill a test's process, and the load that it has started; False if it has just ended."""
-    number = test.process()
-    if number is None:
+    assert until(lambda: test.process() != 0)  # 0 while it is being made
+    if (number := test.process()) is None:
         return False
     with suppress(ProcessLookupError):
         os.killpg(os.getpgid(number), signal.SIGKILL)

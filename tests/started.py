@@ -131,7 +131,7 @@ def protocol(
 @contextmanager
 def small_disk(mount: Path, size: str) -> Iterator[Path]:
     """Mount a file system of `size`; skips where that is not allowed."""
-    mount.mkdir()
+    mount.mkdir(exist_ok=True)
     command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(mount)]
     with undone_by("umount", "--lazy", mount):
         if subprocess.run(command, check=False, capture_output=True).returncode != 0:

@@ -16,10 +16,7 @@ IOS = 200
 #: A score of whole seconds needs two of them.
 SECONDS_S = 2.8
 
-pytestmark = [
-    pytest.mark.slow,
-    needs("fio"),
-]
+pytestmark = [pytest.mark.slow, needs("fio")]
 
 
 def small(name: str, longer: float = 1.0) -> Protocol:

@@ -71,9 +71,7 @@ def test_a_placeholder_serial_is_not_taken_for_a_serial(machine: Machine, serial
     assert drive.erase_id == f"{machine.roots.dev}/nvme0n1:{512 * 10**9}"
 
 
-def test_namespaces_that_share_a_serial_are_told_apart_by_world_wide_name(
-    machine: Machine,
-) -> None:
+def test_namespaces_that_share_a_serial_are_told_apart_by_world_wide_name(machine: Machine) -> None:
     controller, first = machine.nvme(0, "0000:01:00.0", "S2R9NX0H")
     second = machine.disk(controller, "nvme0n2", "259:1", 256)
     machine.link(second / "device", controller)

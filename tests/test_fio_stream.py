@@ -224,9 +224,7 @@ def test_what_is_not_a_stream_is_one_clear_error(stream: bytes, complaint: str) 
         splitter.finish()
 
 
-@given(
-    st.dictionaries(st.integers(0, 10**11).map(str), st.integers(1, 10**9), max_size=60),
-)
+@given(st.dictionaries(st.integers(0, 10**11).map(str), st.integers(1, 10**9), max_size=60))
 def test_coarse_bins_hold_each_latency_where_it_belongs(bins: dict[str, int]) -> None:
     upper_us, ios = coarse_bins(bins)
     assert sum(ios) == sum(bins.values())

@@ -398,10 +398,7 @@ def replaced(name: Path) -> None:
     ],
 )
 def test_a_test_file_that_needs_a_name_is_not_written_under_another(
-    directory: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    happens: Callable[[Path], None],
-    said: str,
+    directory: Path, monkeypatch: pytest.MonkeyPatch, happens: Callable[[Path], None], said: str
 ) -> None:
     unnamed = DirectoryTarget._fio_path
     monkeypatch.setattr(  # as where /proc is not mounted

@@ -97,10 +97,7 @@ EMPTY: dict[str, tuple[int, Callable[[Drive], object]]] = {
     "FFh": (64 * MIB, all_of(b"\xff" * MIB)),
     "another repeated byte, partly discarded": (
         64 * MIB,
-        lambda drive: (
-            all_of(b"\x5a" * MIB)(drive),
-            run("blkdiscard", "-l", 8 * MIB, drive.node),
-        ),
+        lambda drive: (all_of(b"\x5a" * MIB)(drive), run("blkdiscard", "-l", 8 * MIB, drive.node)),
     ),
     "small": (1 * MIB, lambda _: None),
     "large": (1 << 42, lambda _: None),

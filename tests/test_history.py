@@ -82,10 +82,7 @@ def updated(directory: Path) -> tuple[int, list[str]]:
     """How many recordings were judged, and what was said of the damaged ones."""
     damaged: list[str] = []
     done = update(
-        directory,
-        directory / NAME,
-        lambda *_: None,
-        lambda error: damaged.append(str(error)),
+        directory, directory / NAME, lambda *_: None, lambda error: damaged.append(str(error))
     )
     return done.judged, damaged
 

@@ -166,8 +166,7 @@ DOCUMENT = {
 
 
 @pytest.mark.parametrize(
-    ("file", "ways"),
-    [(PARQUET, ANY | SAMPLES), (EVENTS, ANY | EVENT), (META, ANY | DOCUMENT)],
+    ("file", "ways"), [(PARQUET, ANY | SAMPLES), (EVENTS, ANY | EVENT), (META, ANY | DOCUMENT)]
 )
 def test_whatever_becomes_of_a_file_is_said_first_or_refused(
     copied: Path, file: str, ways: dict[str, Damage]

@@ -8,13 +8,14 @@ import numpy as np
 import polars as pl
 import pytest
 import tiny
-from command import complaint, heatsoak_here
+from command import complaint, done_here, heatsoak_here
 from heatsoak.facts.effects import EffectsFit, Observations
 from heatsoak.rack.results.reading import Results
 from heatsoak.rack.results.report import report
 from made_once import made_once
 from rack_results import SLOTS, add_test, judged, make_rack, opened
 from scipy import stats
+from test_report_command import ocp_lines
 
 SLOW = "S06"
 
@@ -204,14 +205,14 @@ def test_what_is_no_rack_is_one_line(tmp_path: Path) -> None:
     line = complaint(heatsoak_here("rack", "report", ".", cwd=tmp_path), 2)
     assert "rack.json: is damaged: run" in line
     line = complaint(heatsoak_here("rack", "report", ".", "-o", "x.png", cwd=tmp_path), 2)
-    assert line.endswith("no report ends in '.png': use .html, .csv, .xml or .md")
+    assert line.endswith("no report ends in '.png': use .html, .csv, .xml, .jsonl or .md")
 
 
 def test_results_as_a_table_and_for_build_servers(rack: Path, tmp_path: Path) -> None:
     shown = heatsoak_here("rack", "report", str(rack), cwd=tmp_path).stdout
     assert shown.count("host b") == 1 + 8  # the slow one in the first sentence, and eight rows
     assert "and 8 more: -o FILE.csv has all" in shown
-    for name in ("all.csv", "all.xml", "all.md"):
+    for name in ("all.csv", "all.xml", "all.md", "all.jsonl"):
         done = heatsoak_here("rack", "report", str(rack), "-o", name, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith(shown.split("\n\n")[0])
@@ -224,8 +225,33 @@ def test_results_as_a_table_and_for_build_servers(rack: Path, tmp_path: Path) ->
     table = pl.read_csv(tmp_path / "all.csv")
     assert table.height == 16
     assert table.filter(~pl.col("passes"))["drive"].to_list() == [SLOW]
+    assert table.columns[:4] == ["date", "serial_number", "model", "capacity_bytes"]
+    assert table.row(5)[:4] == ("1970-01-01", SLOW, "Samsung 990 PRO", 10**12)
     suites = ElementTree.parse(tmp_path / "all.xml").getroot()
     assert (suites.get("tests"), suites.get("failures"), suites.get("errors")) == ("16", "1", "0")
+    assert ocp_lines(tmp_path / "all.jsonl")[-1]["result"] == "FAIL"
+
+
+def test_ocp_lines_tell_of_each_drive_once_which_is_worse_and_what_came_to_nothing(
+    rack: Path, results: Results, tmp_path: Path
+) -> None:
+    add_test(tmp_path, host="b5", on="S99", state="refused", why="it is mounted")
+    done_here("rack", "report", str(rack), ".", "-o", "x.jsonl", cwd=tmp_path)
+    first, *middle, last = ocp_lines(tmp_path / "x.jsonl")
+    assert (last["status"], last["result"]) == ("ERROR", "NOT_APPLICABLE")
+    pieces = first["dutInfo"]["hardwareInfos"]
+    drives = {one["hardwareInfoId"]: one.get("serialNumber") for one in pieces}
+    assert sorted(drives.values()) == [f"S{number:02d}" for number in (*range(1, 17), 99)]
+    slow = next(one for one in pieces if one["serialNumber"] == SLOW)
+    assert (slow["computerSystem"], slow["location"]) == ("b2", "host b2, slot 2")
+    failed = [one for one in middle if one["kind"] == "diagnosis" and one["type"] == "FAIL"]
+    assert [(drives[one["hardwareInfoId"]], one["verdict"]) for one in failed] == [(SLOW, "worse")]
+    (error,) = [one for one in middle if one["kind"] == "error"]
+    assert (error["symptom"], error["message"]) == ("refused", "refused: it is mounted")
+    means = {drives[one["hardwareInfoId"]]: one for one in middle if one.get("name") == "mean_mb_s"}
+    for test in results.tests:
+        mean_mb_s = pytest.approx(test.values["write"]["mean_mb_s"], abs=0.001)
+        assert means[test.drive]["value"] == mean_mb_s
 
 
 def test_a_step_is_no_sentence_of_its_own(tmp_path: Path) -> None:
@@ -234,8 +260,7 @@ def test_a_step_is_no_sentence_of_its_own(tmp_path: Path) -> None:
     (why,) = next(one.why for one in found.drives if one.drive == SLOW)
     assert why.count("% slower (") == 2
     assert why.count("than others of its model") == 1
-    assert " in write" in why
-    assert " in read" in why
+    assert why.count(" in write") == why.count(" in read") == 1
 
 
 def test_hosts_that_are_solved_for_by_their_means_are_as_columns_would_have_them() -> None:

@@ -160,9 +160,7 @@ def test_what_was_left_is_only_reported_with_the_command_that_restores_it(
 
 @pytest.mark.slow
 @needs_loop
-def test_a_run_that_may_write_restores_what_was_left_on_its_own_drive_only(
-    bench: Bench,
-) -> None:
+def test_a_run_that_may_write_restores_what_was_left_on_its_own_drive_only(bench: Bench) -> None:
     words = ("run", "write.toml", "--on", str(bench.drive.node), "--erase", "MINE-1", "-o", "r")
     done = heatsoak_here(*words, cwd=bench.directory)
     assert done.returncode == 0, done.stderr

@@ -474,9 +474,7 @@ def test_a_thousand_browsers_get_an_answer_each(shown: Path) -> None:
     writer.finish("finished", 61.0)
 
 
-def test_a_port_in_use_and_a_path_that_is_not_a_directory_are_one_line_each(
-    tmp_path: Path,
-) -> None:
+def test_a_port_in_use_and_a_path_that_is_not_a_directory_are_one_line_each(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -138,9 +138,7 @@ def test_the_base_has_no_cache_that_the_log_disproves(twinned: "Twinned") -> Non
     assert predicted.cliff is None or predicted.cliff.onset_s > 79
 
 
-def test_a_drive_that_was_held_back_throughout_is_said_to_have_begun_warm(
-    bench: Recording,
-) -> None:
+def test_a_drive_that_was_held_back_throughout_is_said_to_have_begun_warm(bench: Recording) -> None:
     def cut(samples: pl.DataFrame) -> pl.DataFrame:
         return samples.filter(pl.col("t_s") > 150).drop("power_w")
 

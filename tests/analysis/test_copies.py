@@ -112,9 +112,7 @@ def test_queues_of_which_nothing_was_logged_are_not_taken_for_empty() -> None:
 
 
 @settings(max_examples=20, deadline=None)
-@given(
-    st.lists(st.tuples(st.floats(0, DEPTH), st.floats(0, DEPTH)), min_size=120, max_size=120),
-)
+@given(st.lists(st.tuples(st.floats(0, DEPTH), st.floats(0, DEPTH)), min_size=120, max_size=120))
 def test_what_one_waits_the_other_is_waited_for(levels: list[tuple[float, float]]) -> None:
     one, other = (np.repeat([level[at] for level in levels], 10) for at in (0, 1))
     source, destination = side("source", one), side("destination", other)

@@ -265,10 +265,4 @@ def test_rounds_are_compared_by_their_scores_however_many_it_took() -> None:
 def test_rounds_of_other_steps_are_not_compared() -> None:
     other = scaled(ROUNDS, 0.4)
     with pytest.raises(NotAlikeError, match="their rounds have different steps"):
-        compare(
-            [
-                rounds("none", 1000, ROUNDS, 5),
-                rounds("fins", 1500, other, 5),
-            ],
-            "heatsink",
-        )
+        compare([rounds("none", 1000, ROUNDS, 5), rounds("fins", 1500, other, 5)], "heatsink")

@@ -140,10 +140,7 @@ def test_a_drive_whose_sectors_fail_ends_the_run_which_can_be_resumed_once_they_
 
 
 def test_a_drive_that_takes_no_more_writes_ends_the_run(tmp_path: Path) -> None:
-    with (
-        small_disk(tmp_path / "m", "96m") as mount,
-        attached(mount / "image", SIZE) as node,
-    ):
+    with small_disk(tmp_path / "m", "96m") as mount, attached(mount / "image", SIZE) as node:
         name = protocol(tmp_path, rw="write", runtime_s=20)
         erase = f"{node}:{SIZE}"
         with started(tmp_path, "run", name, "--on", str(node), "-o", "r", "--erase", erase) as run:

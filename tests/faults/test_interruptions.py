@@ -79,10 +79,7 @@ def test_all_at_once_are_three_and_each_is_reported_once() -> None:
     assert list(told.data) == ["clock_set_s"]
 
 
-@given(
-    st.lists(st.floats(0.0, 2.5), min_size=1, max_size=50),
-    st.floats(-0.05, 0.05),
-)
+@given(st.lists(st.floats(0.0, 2.5), min_size=1, max_size=50), st.floats(-0.05, 0.05))
 def test_time_that_passes_is_nothing_whatever_ntp_does_to_the_rate(
     waits_s: list[float], slewed: float
 ) -> None:

@@ -6,15 +6,18 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from itertools import product
 from pathlib import Path
 
 import pytest
 from heatsoak.rack.kept import Kept
+from heatsoak.rack.state import Row
 from heatsoak.recording import Recording
 from needs import needs
 from racked import CountingDrive, RackHost, RackOfHosts, counting_drive, kill
 from set_clock import Clock
+from started import fill, small_disk
 from waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(7200), needs("nbdkit", "fio")]
@@ -26,6 +29,7 @@ PATIENCE_S = 1000.0
 NAMES = ("b1", "b2")
 #: A fill takes four seconds.
 MIB, MB_S = 32, 8.0
+_Another = Callable[..., CountingDrive]
 
 
 class Commanded:
@@ -80,28 +84,25 @@ def test_no_test_runs_twice_and_nothing_is_lost(tmp_path: Path, seed: int, runs:
     rack = RackOfHosts(tmp_path, clock.env)
     for number in range(runs):
         with ExitStack() as stack:
+            for name in NAMES:
+                stack.enter_context(small_disk(rack.host(name).home, "32m"))
             stack.callback(rack.end)
-            drives = {
-                name: [
-                    stack.enter_context(
-                        counting_drive(tmp_path / f"drive-{number}-{name}-{slot}", MB_S, MIB)
-                    )
-                    for slot in range(2)
-                ]
-                for name in NAMES
-            }
-            rack.list_drives(drives)
-            run = Faults(rack, Commanded(rack, f"out-{number}"), clock, chance)
+            run = Faults(rack, f"out-{number}", clock, chance, partial(_drive, stack, tmp_path))
             run.make(drawn[FAULTS * number :][:FAULTS])
-            _check(rack, run, [drive for own in drives.values() for drive in own])
+            _check(rack, run)
             print(f"run {number}: {', '.join(run.made)}: {run.said}")
 
 
+def _drive(stack: ExitStack, cwd: Path, holds: str = "") -> CountingDrive:
+    place = cwd / f"drive-{len([*cwd.glob('drive-*')])}"
+    return stack.enter_context(counting_drive(place, MB_S, MIB, holds=holds))
+
+
 class Faults:
-    """What happens to a run, and the tests whose processes were killed."""
+    """What happens to a run, and to what: tests are killed, hosts filled, drives exchanged."""
 
     command: Commanded
-    KINDS = ("test", "follower", "call", "away", "slow", "power", "second", "clock")
+    KINDS = ("test", "follower", "call", "away", "slow", "power", "second", "clock", "full", "swap")
     #: From the start of the command to after its end.
     MOMENTS: Sequence[Callable[["Faults"], object]] = (
         lambda _: True,
@@ -114,12 +115,18 @@ class Faults:
     )
 
     def __init__(
-        self, rack: RackOfHosts, command: Commanded, clock: Clock, chance: random.Random
+        self, rack: RackOfHosts, out: str, clock: Clock, chance: random.Random, another: _Another
     ) -> None:
         self.hosts: list[RackHost] = [rack.host(name) for name in NAMES]
-        self.command, self._clock, self._chance = command, clock, chance
+        self._clock, self._chance, self._another = clock, chance, another
+        self.drives = {name: [another(), another()] for name in NAMES}
+        rack.list_drives(self.drives)
+        self.command = Commanded(rack, out)
         clock.move()
+        self.by_uri = {drive.uri: drive for own in self.drives.values() for drive in own}
         self.killed: set[Path] = set()
+        self.filled: set[str] = set()
+        self.exchanged: dict[str, CountingDrive] = {}
         self.made: list[str] = []
         self.said: list[str] = []
 
@@ -137,9 +144,27 @@ class Faults:
         if found := self._under_way():
             self._kill(self._chance.choice(found))
 
-    def _kill(self, test: Kept) -> None:
-        if kill(test):
+    def swap(self) -> None:
+        """Kill a test's process, and put another drive in the place of its own."""
+        self._wait(self._under_way)
+        other = self._another("somebody's data, ")
+        if (found := self._under_way()) and self._kill(test := self._chance.choice(found)):
+            on = test.told().on
+            self.by_uri[on].exchange(other)
+            self.exchanged[on] = other
+
+    def full(self) -> None:
+        """Have no room left for a while where a host keeps its tests."""
+        host = self._chance.choice(self.hosts)
+        self.filled.add(host.name)
+        taken = fill(host.home)
+        time.sleep(self._chance.uniform(2, 6))
+        taken.unlink()
+
+    def _kill(self, test: Kept) -> bool:
+        if is_killed := kill(test):
             self.killed.add(test.directory)
+        return is_killed
 
     def follower(self) -> None:
         self.command.kill()
@@ -178,40 +203,48 @@ class Faults:
         return [test for host in self.hosts for test in host.under_way()]
 
 
-def _check(rack: RackOfHosts, run: Faults, drives: list[CountingDrive]) -> None:
+def _check(rack: RackOfHosts, run: Faults) -> None:
     """Check what became of each test, then resume what was cut until all have finished.
 
-    All finish whatever happens to hosts, calls, clocks and commands. One whose process was killed
-    is begun anew as long as it had not begun, is cut from then on, and is resumed when asked.
+    All finish whatever happens to calls, clocks and commands. One whose process was killed is begun
+    anew as long as it had not begun, is cut from then on, and is resumed when asked. One whose host
+    was full has failed, and is resumed, too. A drive that is there in place of another is not
+    written before it is named as it was said.
     """
     code, first = run.command.end()
     # the last thing that a process does is to write its end
     assert until(lambda: not any(host.under_way() for host in run.hosts))
-    _check_tests(rack, run, drives, code, first)
+    refused = _check_tests(rack, run, code, first)
     run.said.append(first)
-    if code:
+    while code:
+        for uri in refused:
+            assert not run.exchanged.pop(uri).writes()
+            run.by_uri[uri].word = ":NOT-EMPTY"
+        rack.list_drives(run.drives)
+        before = code, refused
         run.command.start("--resume")
         code, first = run.command.end()
-        _check_tests(rack, run, drives, code, first)
-    assert code == 0, first
-    assert all(drive.is_whole for drive in drives)
+        refused = _check_tests(rack, run, code, first)
+        assert (code, refused) != before, first
+    assert all(drive.is_whole for drive in run.by_uri.values())
+    assert not any(drive.writes() for drive in run.exchanged.values())
 
 
-def _check_tests(
-    rack: RackOfHosts, run: Faults, drives: list[CountingDrive], code: int, first: str
-) -> None:
-    by_uri, out = {drive.uri: drive for drive in drives}, run.command.directory
+def _check_tests(rack: RackOfHosts, run: Faults, code: int, first: str) -> list[str]:
+    """Check what became of each test; return the drives that are to be named."""
+    drives, out = run.by_uri, run.command.directory
     known = json.loads((out / "rack.json").read_bytes())
     wrong = [test for test in known["tests"] if test["state"] != "finished"]
-    assert code == (3 if wrong else 0), first
+    states = {test["state"] for test in wrong}
+    assert code == (4 if states == {"refused"} else 3 if states else 0), first
     assert first.startswith(f"{len(drives) - len(wrong)} of {len(drives)} tests finished")
     if wrong:
-        assert wrong[0]["on"] in first
-        assert wrong[0]["why"] in first
+        told = min(wrong, key=lambda test: test["state"] != "refused")
+        assert Row.model_validate(told).text in first
     for test in known["tests"]:
-        drive = by_uri[test["on"]]
+        drive = drives[test["on"]]
         kept = Kept(rack.host(test["host"]).home / known["run"] / test["name"])
-        begun = [one for one in kept.read().attempts if one.began_unix_s]  # type: ignore[union-attr]
+        begun = [one for one in getattr(kept.read(), "attempts", ()) if one.began_unix_s]
         assert max(drive.writes().values(), default=0) <= len(begun), test
         assert test["is_collected"], test
         collected = None if test["directory"] is None else out / test["directory"]
@@ -220,13 +253,18 @@ def _check_tests(
             assert collected is not None
             assert Recording.open(collected).meta.status == "finished"
         else:
-            assert kept.directory in run.killed, test
-            assert test["state"] == "cut", test
-            assert "was killed" in test["why"]
+            has_cause, said = {
+                "cut": (kept.directory in run.killed, "was killed"),
+                "failed": (test["host"] in run.filled, "No space left on device"),
+                "refused": (test["on"] in run.exchanged, f"{drive.erase_id}:NOT-EMPTY"),
+            }[test["state"]]
+            assert has_cause, test
+            assert said in test["why"], test
         if collected is None:  # killed as soon as it had begun, it has recorded nothing
             assert not kept.recorded()
         else:
             assert _content(kept.recording) == _content(collected)
+    return [test["on"] for test in wrong if test["state"] == "refused"]
 
 
 def _content(directory: Path) -> dict[Path, bytes]:

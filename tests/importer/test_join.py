@@ -26,11 +26,7 @@ def load(
 
 
 def warmth(
-    values: Array,
-    *,
-    clock: Clock = "utc",
-    begin: float | None = NOON,
-    **more: Array,
+    values: Array, *, clock: Clock = "utc", begin: float | None = NOON, **more: Array
 ) -> Log:
     """Temperatures of a third one."""
     t_s = 2.0 * np.arange(len(values))

@@ -130,10 +130,7 @@ class Loader(SourceFileLoader):
         """Run the module's code."""
         code = self.get_code(module.__name__)
         assert code is not None
-        module.__dict__["__builtins__"] = {
-            **builtins.__dict__,
-            "__import__": import_for_heatsoak,
-        }
+        module.__dict__["__builtins__"] = {**builtins.__dict__, "__import__": import_for_heatsoak}
         exec(code, module.__dict__)
 
 

@@ -3,14 +3,7 @@
 import numpy as np
 import pytest
 from compared import noise
-from heatsoak.report.page.packing import (
-    Packer,
-    SeriesPacker,
-    decoded,
-    fill,
-    fit_to_size,
-    unpacked,
-)
+from heatsoak.report.page.packing import Packer, SeriesPacker, decoded, fill, fit_to_size, unpacked
 from heatsoak.report.page.tracks import AUXILIARY, RATE, SENSOR, QuantitySeries
 
 BUDGET = 1_100_000

@@ -53,10 +53,7 @@ def test_reads_and_writes_of_a_mixed_load_appear_with_their_sum() -> None:
 
 
 def test_the_matrix_has_published_figures_beside_what_was_found() -> None:
-    recordings = [
-        place("top", 2, "loaded", 7.5, 0.25, 1),
-        place("bottom", 1, "idle", 150, 0.9, 2),
-    ]
+    recordings = [place("top", 2, "loaded", 7.5, 0.25, 1), place("bottom", 1, "idle", 150, 0.9, 2)]
     matrix = page_of(recordings).matrix
     assert matrix is not None
     assert (matrix.row_key, matrix.column_keys) == ("slot", [])

@@ -30,11 +30,7 @@ def test_a_charts_csv_has_every_sample_of_the_page(open_page: Any, matrix_page: 
     opened = open_page(matrix_page)
     rows = table(opened.saved("#w1 .chart", "CSV"))
     assert list(rows[0]) == ["line", "track", "t_s", "throughput_mb_s", "temperature_c", "power_w"]
-    columns = {
-        "throughput": "throughput_mb_s",
-        "temperature": "temperature_c",
-        "power": "power_w",
-    }
+    columns = {"throughput": "throughput_mb_s", "temperature": "temperature_c", "power": "power_w"}
     wanted = [
         (line.label, track.name, t_s, columns[track.quantity], value)
         for line in matrix_page.workloads[0].lines

@@ -263,7 +263,7 @@ def report_command(
     ],
     output: Annotated[
         Path | None,
-        common.output_option("FILE", "Write a page (.html), a table (.csv, .md) or JUnit (.xml)."),
+        common.output_option("FILE", "Write a page (.html), table (.csv, .md), .xml or .jsonl."),
     ] = None,
     by_place: Annotated[
         str | None,
@@ -298,7 +298,7 @@ def report_command(
         rack = read_results(directories, progress, opened.leave_out)
     keys = [key.strip() for key in (by_place or "").split(",") if key.strip()]
     found = report(rack, by_place=keys, forbidden=fail_on, fail_below_mb_s=fail_below)
-    written = None if output is None else write(found, rack, output, replace=force)
+    written = None if output is None else write(found, rack, output, fail_below, replace=force)
     common.show(found, output_format, partial(print_rack, written=output))
     if written is not None and output_format == "text":
         common.console().print(Text(f"{output}: {size_text(written)}"), soft_wrap=True)

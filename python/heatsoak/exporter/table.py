@@ -54,10 +54,7 @@ def long_table(recordings: Mapping[str, Recording], *, truth: bool) -> pl.LazyFr
 
 
 def write_table(
-    frame: pl.LazyFrame,
-    to: IO[bytes],
-    kind: ExportFormat,
-    about: Mapping[str, str],
+    frame: pl.LazyFrame, to: IO[bytes], kind: ExportFormat, about: Mapping[str, str]
 ) -> None:
     """Write `frame`, in streaming; `about` becomes the Parquet file's metadata."""
     if kind is ExportFormat.PARQUET:

@@ -49,16 +49,16 @@ Row = dict[str, Any]
 
 def summaries_of(opened: RecordingView, found: analysis.RecordingFindings) -> list[Row]:
     """Return the rows of a judged recording, without `path`, `stamp` and `judged_by`."""
-    return list(rows_of(opened, found).values()) or [_whose(opened.recording)]
+    return list(rows_of(opened, found).values()) or [whose(opened.recording)]
 
 
 def rows_of(opened: RecordingView, found: analysis.RecordingFindings) -> dict[str, Row]:
     """Return the same by the names that steps have in `found`."""
     recording = opened.recording
     views = {view.step.name: view for view in opened.views}
-    whose = _whose(recording) if found.steps else {}
+    of_all = whose(recording) if found.steps else {}
     return {
-        step.step: whose
+        step.step: of_all
         | _step(step, recording)
         | _numbers(views[step.step], step, recording.meta.columns)
         for step in found.steps
@@ -71,10 +71,11 @@ def level_mb_s(row: Row) -> float | None:
     return level
 
 
-def _whose(recording: Recording) -> dict[str, Any]:
+def whose(recording: Recording) -> Row:
+    """Return what all rows of a recording have in common."""
     meta = recording.meta
-    whose = {"started_unix_s": meta.started_unix_s, **_drive(recording), **_setting(recording)}
-    return whose | {"protocol": meta.protocol.name} | _wear(recording)
+    told = {"started_unix_s": meta.started_unix_s, **_drive(recording), **_setting(recording)}
+    return told | {"protocol": meta.protocol.name} | _wear(recording)
 
 
 def _drive(recording: Recording) -> dict[str, Any]:

@@ -9,10 +9,8 @@ import polars as pl
 
 from heatsoak import analysis, writing
 from heatsoak.analysis.names import Named, Names, names_of
-from heatsoak.analysis.view import RecordingView
 from heatsoak.errors import UsageError
 from heatsoak.exporter.table import write_spreadsheet
-from heatsoak.facts.table import rows_of
 from heatsoak.output import Progress
 from heatsoak.protocol import label_text
 from heatsoak.recording import Recording
@@ -38,7 +36,7 @@ _KINDS = {
 _OF_REPORTS = ("page", "png", "svg", "csv", "junit", "ocp")
 #: What a comparison, a sweep and a rack are written as.
 OF_COMPARISONS = ("page", "png", "svg", "csv", "markdown")
-OF_SWEEPS, OF_RACKS = ("page", "csv"), ("page", "csv", "junit", "markdown")
+OF_SWEEPS, OF_RACKS = ("page", "csv"), ("page", "csv", "junit", "ocp", "markdown")
 #: Pictures have all recorded points.
 _UNLIMITED = 1 << 40
 
@@ -150,9 +148,11 @@ def write_report(
             names = names_of(recordings)
             if kind == "csv":
                 write_spreadsheet(findings_table(findings, names), file)
+            elif kind == "ocp":
+                runs = outcomes.runs_of(findings, names)
+                outcomes.write_ocp(runs, file, fail_below_mb_s=wanted.fail_below_mb_s)
             else:
-                write = outcomes.write_ocp if kind == "ocp" else outcomes.write_junit
-                write(findings, names, file, fail_below_mb_s=wanted.fail_below_mb_s)
+                outcomes.write_junit(findings, names, file, fail_below_mb_s=wanted.fail_below_mb_s)
         elif kind == "page":
             write_page(page, file)
         else:
@@ -169,11 +169,7 @@ def write_report(
 
 
 def write_comparison(
-    recordings: Sequence[Recording],
-    comparison: "Comparison",
-    path: Path,
-    *,
-    force: bool = True,
+    recordings: Sequence[Recording], comparison: "Comparison", path: Path, *, force: bool = True
 ) -> Reported:
     """Write what a condition changes as a table in Markdown or CSV, or as a page or picture.
 
@@ -292,7 +288,7 @@ def _rows(recording: analysis.RecordingFindings, named: Named) -> Iterator[dict[
         "serial": _text(drive.get("serial")),
         **{f"condition.{key}": _text(value) for key, value in recording.conditions.items()},
     }
-    rows = rows_of(RecordingView(named.recording), recording) if recording.steps else {}
+    rows = outcomes.rows_by_step(named, recording)
     for step in recording.steps:
         row = rows[step.step] | {"step": step.step}
         row["start_temp_c"] = row.get("temp_start_c")

@@ -7,14 +7,14 @@ A run that failed or was interrupted is an error.
 As JUnit XML, a suite for each recording, a case for each step: a step that could not be judged is
 skipped, and episodes with another cause than heat are in the output of a case. As lines of the Open
 Compute Project's test and validation output, in JSON, one test run for all recordings, on one
-device under test: the machine, with a piece of hardware for each recording's drive. A test step for
-each judged step has its measurements and a diagnosis. Source: specification 2.0,
+device under test: the machine or rack, with a piece of hardware for each recording's drive. A test
+step for each judged step has its measurements and a diagnosis. Source: specification 2.0,
 https://github.com/opencomputeproject/ocp-diag-core/tree/main/json_spec
 """
 
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING, Any, Literal
@@ -22,9 +22,12 @@ from xml.etree import ElementTree
 
 import heatsoak
 from heatsoak.analysis import Findings, StepFindings
+from heatsoak.analysis.definitions import METRICS
 from heatsoak.analysis.findings import RecordingFindings
 from heatsoak.analysis.names import Named, Names
+from heatsoak.analysis.view import RecordingView
 from heatsoak.errors import ToolError
+from heatsoak.facts.table import Row, rows_of
 from heatsoak.output import printable
 from heatsoak.recording import RecordingMeta
 from heatsoak.report.steps import sentence
@@ -37,6 +40,9 @@ if TYPE_CHECKING:
 
 #: The names of what is no step.
 WHOLE_RUN, ITS_HEALTH = "the run as a whole", "what the drive itself warns of"
+_BESIDE_OTHERS = "beside others of its model"
+#: Measures that findings have, also of steps without rates, and of each episode.
+_JUDGED = ("mean_mb_s", "temp_max_c", "onset_s", "depth_pct")
 
 
 @dataclass(frozen=True)
@@ -184,10 +190,52 @@ def require_ocptv() -> None:
         raise ToolError(_MISSING) from error
 
 
+@dataclass(frozen=True)
+class RunOnDrive:
+    """A run as OCP's lines tell of it.
+
+    Attributes:
+        label: begins the names of its steps; empty for a run alone.
+        drive: the :func:`piece`; runs on one drive share the object.
+        findings: None without a recording that can be judged.
+        rows: of `facts.table`, by the names of steps in `findings`.
+        wrong: how it ended badly, in a word and in a sentence.
+        worse: how the drive is worse than others of its model.
+    """
+
+    label: str
+    drive: Mapping[str, str]
+    findings: RecordingFindings | None
+    rows: Mapping[str, Row]
+    wrong: tuple[str, str] | None
+    worse: str | None = None
+    machine: str = ""
+
+
+def rows_by_step(named: Named, found: RecordingFindings) -> Mapping[str, Row]:
+    """Return the rows of `facts.table` by the names of steps."""
+    return rows_of(RecordingView(named.recording), found) if found.steps else {}
+
+
+def runs_of(findings: Findings, names: Names) -> list[RunOnDrive]:
+    """Return the runs of recordings, each on a piece of its own."""
+    return [
+        RunOnDrive(
+            label=named.label if len(names.recordings) > 1 else "",
+            drive=_drive(named.recording.meta.drive),
+            findings=found,
+            rows=rows_by_step(named, found),
+            wrong=unfinished(named.recording.meta),
+            machine=_machine(named.recording.meta.host),
+        )
+        for named, found in zip(names.recordings, findings.recordings, strict=True)
+    ]
+
+
 def write_ocp(
-    findings: Findings, names: Names, file: IO[bytes], *, fail_below_mb_s: float | None = None
+    runs: Sequence[RunOnDrive], file: IO[bytes], *, fail_below_mb_s: float | None = None
 ) -> None:
-    """Write findings as OCP's lines; a step whose mean is below `fail_below_mb_s` fails too."""
+    """Write runs as OCP's lines; a step whose mean is below `fail_below_mb_s` fails too."""
     require_ocptv()
     from ocptv import output as ocptv
     from ocptv.output.config import get_config
@@ -195,7 +243,8 @@ def write_ocp(
     lines: list[str] = []
     before = get_config().writer
     limit = fail_below_mb_s
-    ocptv.config(writer=_writer_to(lines.append))
+    taker = type("Taker", (ocptv.Writer,), {"write": lambda _, line: lines.append(line)})
+    ocptv.config(writer=taker())
     try:
         run = ocptv.TestRun(
             name="heatsoak",
@@ -205,60 +254,35 @@ def write_ocp(
         )
     finally:
         ocptv.config(writer=before)
-    _write(run, findings, names, fail_below_mb_s)
+    _write(run, runs, limit)
     file.write("".join(f"{line}\n" for line in lines).encode())
 
 
-def _writer_to(take: Callable[[str], None]) -> Any:
-    from ocptv import output as ocptv
-
-    class Taker(ocptv.Writer):
-        def write(self, buffer: str) -> None:
-            take(buffer)
-
-    return Taker()
-
-
-def _write(
-    run: "ocptv.TestRun", findings: Findings, names: Names, fail_below_mb_s: float | None
-) -> None:
+def _write(run: "ocptv.TestRun", runs: Sequence[RunOnDrive], limit_mb_s: float | None) -> None:
     from ocptv.output import Dut, TestResult, TestStatus
 
     dut = Dut(id="machine")
-    metas = [named.recording.meta for named in names.recordings]
-    for about in dict.fromkeys(_machine(meta.host) for meta in metas):
-        if about:
-            dut.add_platform_info(about)
-    drives = [_drive(dut, meta) for meta in metas]
+    for about in dict.fromkeys(one.machine for one in runs if one.machine):
+        dut.add_platform_info(about)
+    words = {id(one.drive): one.drive for one in runs}
+    drives = {of: dut.add_hardware_info(**known) for of, known in words.items()}
     run.start(dut=dut)
-    outcomes: list[StepOutcome] = []
-    ended_badly = False
-    for named, drive, recording in zip(names.recordings, drives, findings.recordings, strict=True):
-        label = f"{printable(named.label)}: " if len(metas) > 1 else ""
-        for one in recording.steps:
-            outcome = outcome_of(one, fail_below_mb_s)
-            outcomes.append(outcome)
-            step = run.add_step(f"{label}{printable(one.step)}")
-            step.start()
-            _measurements(step, one, drive, fail_below_mb_s)
-            _diagnosis(step, outcome, drive, is_unknown=one.verdict == "unknown")
-            step.end(status=TestStatus.COMPLETE)
-        if (alarm := recording.answer.alarm) is not None:
-            outcome = StepOutcome("fail", "alarm", printable_lines(alarm), "", "")
-            outcomes.append(outcome)
-            step = run.add_step(f"{label}{ITS_HEALTH}")
-            step.start()
-            _diagnosis(step, outcome, drive)
-            step.end(status=TestStatus.COMPLETE)
-        wrong = unfinished(named.recording.meta)
-        if wrong is not None:
-            ended_badly = True
+    results: set[str] = set()
+    for one in runs:
+        drive, label = drives[id(one.drive)], one.label and f"{printable(one.label)}: "
+        for name, outcome, found in _outcomes(one, limit_mb_s):
+            results.add(outcome.result)
+            step = run.add_step(f"{label}{name}")
+            with step.scope():
+                if found is not None:
+                    _measurements(step, found, one.rows[found.step], drive, limit_mb_s)
+                _diagnosis(step, outcome, drive)
+        if one.wrong is not None:
             step = run.add_step(f"{label}{WHOLE_RUN}")
             step.start()
-            step.add_error(symptom=wrong[0], message=wrong[1], source_location=None)
+            step.add_error(symptom=one.wrong[0], message=one.wrong[1], source_location=None)
             step.end(status=TestStatus.ERROR)
-    results = {one.result for one in outcomes}
-    if ended_badly:
+    if any(one.wrong for one in runs):
         run.end(status=TestStatus.ERROR, result=TestResult.NOT_APPLICABLE)
     elif "fail" in results:
         run.end(status=TestStatus.COMPLETE, result=TestResult.FAIL)
@@ -268,26 +292,47 @@ def _write(
         run.end(status=TestStatus.SKIP, result=TestResult.NOT_APPLICABLE)
 
 
-def _machine(host: dict[str, Any]) -> str:
+def _outcomes(
+    run: RunOnDrive, limit_mb_s: float | None
+) -> Iterator[tuple[str, StepOutcome, StepFindings | None]]:
+    """The outcomes of a run's judged steps, then what else is wrong with its drive."""
+    alarm = None
+    if run.findings is not None:
+        alarm = run.findings.answer.alarm
+        for one in run.findings.steps:
+            yield printable(one.step), outcome_of(one, limit_mb_s), one
+    for name, kind, said in ((ITS_HEALTH, "alarm", alarm), (_BESIDE_OTHERS, "worse", run.worse)):
+        if said is not None:
+            yield name, StepOutcome("fail", kind, printable_lines(said), "", ""), None
+
+
+def _machine(host: Mapping[str, Any]) -> str:
     known = [str(host[key]) for key in ("system", "release", "machine") if host.get(key)]
     if host.get("cpus"):
         known.append(f"{host['cpus']} CPUs")
     return printable(" ".join(known))
 
 
-def _drive(dut: "ocptv.Dut", meta: RecordingMeta) -> "HardwareInfo":
-    drive = meta.drive
-    serial, firmware = drive.get("serial"), (drive.get("details") or {}).get("firmware")
-    return dut.add_hardware_info(
-        name=printable(str(drive.get("model") or drive.get("path") or "a drive")),
-        serial_no=None if serial is None else printable(str(serial)),
-        revision=None if firmware is None else printable(str(firmware)),
-        location=printable(str(drive["path"])) if drive.get("path") else None,
+def piece(**known: Any) -> Mapping[str, str]:
+    """Return what `ocptv` takes of a drive: its name, ``serial_no`` and so on, where known."""
+    return {key: printable(str(value)) for key, value in known.items() if value}
+
+
+def _drive(drive: Mapping[str, Any]) -> Mapping[str, str]:
+    return piece(
+        name=drive.get("model") or drive.get("path") or "a drive",
+        serial_no=drive.get("serial"),
+        revision=(drive.get("details") or {}).get("firmware"),
+        location=drive.get("path"),
     )
 
 
 def _measurements(
-    step: "TestStep", one: StepFindings, drive: "HardwareInfo", fail_below_mb_s: float | None
+    step: "TestStep",
+    one: StepFindings,
+    row: Row,
+    drive: "HardwareInfo",
+    fail_below_mb_s: float | None,
 ) -> None:
     from ocptv.output import Metadata, Validator, ValidatorType
 
@@ -302,23 +347,22 @@ def _measurements(
         limits = [Validator(type=least, value=fail_below_mb_s, name="fail_below")]
     add("mean_mb_s", one.mean_mb_s, "MB/s", validators=limits)
     add("max_temp_c", one.max_temp_c, "C")
+    for name in filter(lambda name: name not in _JUDGED, METRICS):
+        add(name, row.get(name), METRICS[name].unit)
     for number, episode in enumerate(one.episodes, 1):
         about = Metadata(episode=number, cause=episode.cause, confidence=episode.confidence)
         add("onset_s", episode.onset_s, "s", metadata=about)
         add("depth_pct", episode.depth_pct, "%", metadata=about)
 
 
-def _diagnosis(
-    step: "TestStep", outcome: StepOutcome, drive: "HardwareInfo", *, is_unknown: bool = False
-) -> None:
+def _diagnosis(step: "TestStep", outcome: StepOutcome, drive: "HardwareInfo") -> None:
     from ocptv.output import DiagnosisType, LogSeverity
 
     kinds = {"pass": DiagnosisType.PASS, "fail": DiagnosisType.FAIL}
+    # no failure for a build server, but nothing that was shown to be well
+    result = "not-judged" if outcome.kind == "unknown" else outcome.result
     step.add_diagnosis(
-        # no failure for a build server, but nothing that was shown to be well
-        DiagnosisType.UNKNOWN
-        if outcome.result == "pass" and is_unknown
-        else kinds.get(outcome.result, DiagnosisType.UNKNOWN),
+        kinds.get(result, DiagnosisType.UNKNOWN),
         verdict=outcome.kind,
         message=outcome.message,
         hardware_info=drive,

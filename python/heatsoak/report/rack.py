@@ -127,6 +127,8 @@ class RackTestResult(BaseModel):
     serial: str | None
     model: str | None
     firmware: str | None
+    size_bytes: int | None = None
+    started_unix_s: float | None = None
     labels: dict[str, str]
     recording: str | None
     state: str

@@ -19,7 +19,7 @@ from heatsoak.analysis.judge import read_and_judge
 from heatsoak.analysis.names import ENCLOSURE
 from heatsoak.analysis.view import RecordingView
 from heatsoak.errors import UsageError, suggestion
-from heatsoak.facts.table import summaries_of
+from heatsoak.facts import table
 from heatsoak.history.index import recordings_below
 from heatsoak.importer import divided
 from heatsoak.protocol import REPETITIONS, Label, kind_of_condition, label_text
@@ -79,14 +79,15 @@ class Tested(RackTestResult):
 
     Attributes:
         findings: None without a readable recording.
-        rows: of its steps that can be compared, as `facts.table` has them; of rounds, taken until
-            they are steady, the last.
+        by_step: rows of `facts.table`, by the names of steps in `findings`.
+        rows: those of steps that can be compared; of rounds, taken until they are steady, the last.
         line: throughput over the first step, in MB/s at equal distances.
     """
 
     protocol: str | None = None
     findings: RecordingFindings | None = None
-    rows: Sequence[Mapping[str, Any]] = ()
+    by_step: Mapping[str, table.Row] = {}
+    rows: Sequence[table.Row] = ()
     line: Sequence[float] = ()
 
     @property
@@ -207,8 +208,8 @@ def _tested(recording: Recording, test: state.Row | None) -> Tested:
     meta = recording.meta
     (opened,), found = read_and_judge([recording])
     (judged,) = found.recordings
-    summaries = summaries_of(opened, judged)
-    first = summaries[0]
+    by_step = table.rows_of(opened, judged)
+    first = table.whose(recording)
     labels = _labels(meta.conditions, test.host if test else None)
     serial = next(filter(None, (first["serial"], labels.get("serial"))), None)
     became, why = str(meta.status), meta.reason
@@ -216,7 +217,7 @@ def _tested(recording: Recording, test: state.Row | None) -> Tested:
         became, why = "interrupted", "the recording was cut short, or is still running"
     if test is not None and test.state != _FINISHED:
         became, why = test.state, test.why or why
-    rows = {(row["step"], row["alike"]): row for row in summaries if row.get("is_comparable")}
+    rows = {(row["step"], row["alike"]): row for row in by_step.values() if row["is_comparable"]}
     values: dict[str, dict[str, float]] = {}
     for row in rows.values():
         values.setdefault(row["step"], {}).update(measured(row))
@@ -224,8 +225,7 @@ def _tested(recording: Recording, test: state.Row | None) -> Tested:
         host=labels.get(HOST),
         drive=serial or _nameless(first["drive"], labels),
         serial=serial,
-        model=first["model"],
-        firmware=first["firmware"],
+        **{key: first[key] for key in ("model", "firmware", "size_bytes", "started_unix_s")},
         labels=labels,
         recording=recording.path_text,
         state=became,
@@ -233,6 +233,7 @@ def _tested(recording: Recording, test: state.Row | None) -> Tested:
         values=values,
         protocol=output.printable(meta.protocol.name),
         findings=judged,
+        by_step=by_step,
         rows=list(rows.values()),
         line=_line(opened, next(iter(values))) if values else (),
     )

@@ -1,6 +1,7 @@
-"""A rack's results as people see them: in a terminal, on the page, as a table, or as JUnit XML."""
+"""A rack's results as people see them, in a terminal, on the page, as a table, or as servers do."""
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 from xml.etree import ElementTree
@@ -19,7 +20,14 @@ from heatsoak.report.page.packing import Packer
 from heatsoak.report.rack import RackMeasure, RackReport, RackTestResult
 
 
-def write(found: RackReport, rack: reading.Results, path: Path, *, replace: bool) -> int:
+def write(
+    found: RackReport,
+    rack: reading.Results,
+    path: Path,
+    fail_below_mb_s: float | None,
+    *,
+    replace: bool,
+) -> int:
     """Write the results, and return how many bytes; raises ToolError if that fails."""
     kind = files.kind_of(path, files.OF_RACKS)
     with writing.output(path, replace=replace) as file:
@@ -27,6 +35,9 @@ def write(found: RackReport, rack: reading.Results, path: Path, *, replace: bool
             files.write_page(rack_page(found, rack), file)
         elif kind == "csv":
             _write_table(found, file)
+        elif kind == "ocp":
+            runs = list(_runs(found, rack))
+            outcomes.write_ocp(runs, file, fail_below_mb_s=fail_below_mb_s)
         elif kind == "markdown":
             file.write(_markdown(found).encode())
         else:
@@ -38,7 +49,10 @@ def _write_table(found: RackReport, file: IO[bytes]) -> None:
     """A row for each step of each test, and for each test without one."""
     keys = list(dict.fromkeys(label for test in found.tests for label in test.labels))
     schema: dict[str, type[pl.DataType]] = {
-        **dict.fromkeys(("drive", "serial", "model", "firmware"), pl.String),
+        # named as in Backblaze's drive statistics
+        **dict.fromkeys(("date", "serial_number", "model"), pl.String),
+        "capacity_bytes": pl.Int64,
+        **dict.fromkeys(("drive", "firmware"), pl.String),
         **{f"condition.{key}": pl.String for key in keys},
         **dict.fromkeys(("recording", "state", "step"), pl.String),
         **dict.fromkeys(reading.MEASURES, pl.Float64),
@@ -53,8 +67,10 @@ def _rows(found: RackReport) -> Iterator[dict[str, Any]]:
     drives = {one.drive: one for one in found.drives}
     for test in found.tests:
         drive = drives[test.drive]
-        names = {"drive", "serial", "model", "firmware", "recording", "state"}
-        row = test.model_dump(include=names)
+        row = test.model_dump(include={"model", "drive", "firmware", "recording", "state"})
+        row |= {"serial_number": test.serial, "capacity_bytes": test.size_bytes}
+        if test.started_unix_s is not None:
+            row["date"] = datetime.fromtimestamp(test.started_unix_s, UTC).date().isoformat()
         row |= {f"condition.{key}": value for key, value in test.labels.items()}
         row |= {"passes": drive.passes, "why": "; ".join(drive.why) or None}
         for step, values in test.values.items() or [(None, {})]:
@@ -72,6 +88,34 @@ def _markdown(found: RackReport) -> str:
     ]
     table = words.markdown_table([_HEADERS, *rows])
     return "\n\n".join([found.sentence, *found.told, table, *found.not_compared, ""])
+
+
+def _runs(found: RackReport, rack: reading.Results) -> Iterator[outcomes.RunOnDrive]:
+    """The tests of each drive; with the first, how it is worse than others of its model."""
+    tests: dict[str, list[reading.Tested]] = {}
+    for test in rack.tests:
+        tests.setdefault(test.drive, []).append(test)
+    for drive in found.drives:
+        of = tests[drive.drive]
+        piece = outcomes.piece(
+            name=drive.model or drive.drive,
+            serial_no=drive.serial,
+            revision=drive.firmware,
+            location=drive.where,
+            computer_system=", ".join(dict.fromkeys(one.host for one in of if one.host)),
+        )
+        unlike = [one for one in found.outliers if one.is_worse and one.drive == drive.drive]
+        worse = "; ".join(one.sentence for one in unlike) or None
+        for number, test in enumerate(of):
+            where = reading.where([test], found.place_labels)
+            yield outcomes.RunOnDrive(
+                label=f"{test.drive} ({where})" if where else test.drive,
+                drive=piece,
+                findings=test.findings,
+                rows=test.by_step,
+                wrong=(test.state, outcomes.printable_lines(test.why[0])) if test.why else None,
+                worse=None if number else worse,
+            )
 
 
 #: What JUnit calls why a drive does not pass.

@@ -79,9 +79,7 @@ def _scores(
 
 
 def _of_score(
-    names: Names,
-    key: tuple[str, str, str],
-    runs: Sequence[tuple[int, analysis.ScoreFindings]],
+    names: Names, key: tuple[str, str, str], runs: Sequence[tuple[int, analysis.ScoreFindings]]
 ) -> contract.BarChart | None:
     name, unit, definition = key
     values = []

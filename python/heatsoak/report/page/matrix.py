@@ -77,9 +77,7 @@ class _Member:
 
 
 def matrix(
-    names: Names,
-    rows: Sequence[Mapping[str, Row]],
-    workloads: Sequence[contract.WorkloadSection],
+    names: Names, rows: Sequence[Mapping[str, Row]], workloads: Sequence[contract.WorkloadSection]
 ) -> contract.MatrixSection | None:
     """Return the matrix of the conditions in which recordings differ.
 

@@ -20,16 +20,8 @@ from heatsoak.words import amount_text, duration_text
 #: So many draw in a second; each takes about ten bytes of the page.
 _MOST_POINTS = 50_000
 #: Quantities that the page shows with their ranges, as (name, unit).
-_RANGES = (
-    ("onset", "s"),
-    ("depth", "pct"),
-    ("throttled", "mb_s"),
-    ("max_reported_temp", "c"),
-)
-_SHOWN = (
-    "throttles",
-    *(f"{name}_{end}_{unit}" for name, unit in _RANGES for end in ENDS),
-)
+_RANGES = (("onset", "s"), ("depth", "pct"), ("throttled", "mb_s"), ("max_reported_temp", "c"))
+_SHOWN = ("throttles", *(f"{name}_{end}_{unit}" for name, unit in _RANGES for end in ENDS))
 #: Parameters as (column, label, unit), in the order in which a grid varies them.
 _PARAMETERS = (
     ("drive", "drive", ""),
@@ -60,8 +52,7 @@ def sweep_page(found: FinishedSweep, title: str | None = None) -> contract.Page:
     return contract.Page(
         title=title or f"Sweep: {printable(found.directory.resolve().name)}",
         headline=contract.Headline(
-            text=summary.answer,
-            tone="bad" if summary.throttling or summary.impossible else "good",
+            text=summary.answer, tone="bad" if summary.throttling or summary.impossible else "good"
         ),
         sweep=section,
         notes=[

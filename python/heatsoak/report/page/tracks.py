@@ -13,12 +13,7 @@ from heatsoak.analysis.consistency import by_second
 from heatsoak.analysis.series import Array, RateSeries, directions
 from heatsoak.analysis.view import StepView
 from heatsoak.recording import Recording
-from heatsoak.recording.columns import (
-    TEMPERATURES,
-    column_of,
-    is_of_drive,
-    throttle_columns,
-)
+from heatsoak.recording.columns import TEMPERATURES, column_of, is_of_drive, throttle_columns
 from heatsoak.report.page.contract import ChartQuantity, LatencyHistogram
 from heatsoak.words import number_text
 
