@@ -1,4 +1,4 @@
-"""Builds the plugin that ``heatsoak lab nbd`` gives to nbdkit, on Linux; says so where that fails."""
+"""Builds the plugin that ``lab nbd`` gives to nbdkit, on Linux; says so where that fails."""
 
 import argparse
 import json

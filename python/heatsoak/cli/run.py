@@ -59,7 +59,7 @@ def run_command(
     wanted: common.ProtocolOptions,
     limits: common.LimitOptions,
     directory: Annotated[
-        str | None, typer.Argument(metavar="[DIR]", help="A directory to test, as with --on.")
+        str | None, typer.Argument(metavar="DIR", help="A directory to test, as with --on.")
     ] = None,
     on: Annotated[
         str | None,
