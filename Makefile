@@ -93,10 +93,10 @@ calibrate: build ## Fit the simulated 950 PRO to the published figures again, an
 weights: build $(VENV)/.tested ## Fit what evidence is worth to the labelled corpus again, and write it down
 	$(BIN)/python benches/weights.py
 
-validation: build $(VENV)/.tested ## Leave cells out, and write docs/validation.md with its pictures again: minutes
+validation: build $(VENV)/.tested ## Leave cells out, and write benches/validation.md with its pictures again: minutes
 	$(BIN)/python benches/validation.py
 
-container: ## Build the container image from the wheel in dist/: docs/container.md
+container: ## Build the container image from the wheel in dist/: docs/installing.md
 	scripts/container
 
 clean: ## Remove what was built

@@ -1,4 +1,4 @@
-"""Writes the tables and pictures of docs/validation.md: ``make validation``.
+"""Writes the tables and pictures of benches/validation.md: ``make validation``.
 
 Everything between that page's markers is what this prints. ``--leave-one-out FILE`` skips the
 minutes of fits and shows what ``heatsoak calibrate --leave-one-out --format json`` wrote into
@@ -43,9 +43,9 @@ from heatsoak_dev.commands.calibrate import (
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-DOCS = Path(__file__).parent.parent / "docs"
-PAGE = DOCS / "validation.md"
-PICTURES = DOCS / "validation"
+BENCHES = Path(__file__).parent
+PAGE = BENCHES / "validation.md"
+PICTURES = BENCHES / "validation"
 
 # from Okabe and Ito's palette, which the colour-blind can distinguish
 MODEL, EFFECTS, BAND = "#0072B2", "#D55E00", "#DDDDDD"

@@ -21,7 +21,7 @@ version = release = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))["wor
 # the sources are those of the checkout, so that links between docs/ and the rest are the same
 extensions = ["myst_parser"]
 root_doc = "docs/index"
-include_patterns = ["*.md", "benches/README.md", "docs/**.md"]
+include_patterns = ["*.md", "benches/*.md", "docs/**.md"]
 exclude_patterns = ["python", "crates", "web", "tests", "vm", "target", ".*", "build", "dist"]
 templates_path = ["_templates"]
 

@@ -172,7 +172,7 @@ EVENTS: dict[str, Event] = {
 
 def answers() -> dict[str, dict[Event, str]]:
     """Return, from the documentation, what heatsoak does of each kind of target at each event."""
-    head, *rows = table("your-data", "what happens between two steps")
+    head, *rows = table("write-guard", "what happens between two steps")
     assert [row[0] for row in rows] == list(EVENTS)
     found = {
         kind: {EVENTS[row[0]]: row[at] for row in rows if row[at]}

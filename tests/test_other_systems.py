@@ -1,7 +1,7 @@
 """Windows and macOS: what works without Linux, and what says that it needs it.
 
 Here the commands run in processes that see another system (`other_system`); on Windows and macOS
-they run as they are. docs/windows.md lists what that cannot show.
+they run as they are. docs/installing.md lists what that cannot show.
 """
 
 import json

@@ -68,7 +68,7 @@ def text(path: Path) -> None:
 
 
 #: What the documentation says becomes of an output.
-OUTCOMES = dict(table("your-data", "what is there, or happens")[1:])
+OUTCOMES = dict(table("write-guard", "what is there, or happens")[1:])
 SEEN: dict[str, str] = {}
 Test = Callable[..., None]
 

@@ -12,7 +12,7 @@ from screens import Shelf, play, sessions_of, simulated
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-DOC = (DOCS / "questions.md").read_text("utf-8")
+DOC = (DOCS / "index.md").read_text("utf-8")
 QUESTIONS = re.findall(r"\*\*(.+?)\*\*\n\n```\nheatsoak (.+?)\n```\n> (.+)\n", DOC)
 #: Sessions of all pages, each by its page and number.
 SESSIONS = [
@@ -60,6 +60,6 @@ def test_people_see_what_the_page_shows(
 
 def test_every_page_that_answers_a_question_shows_what_is_printed() -> None:
     assert {page for page, _ in SESSIONS} >= {
-        *("questions.md", "slow-when-copying.md", "which-slot.md", "heatsink.md"),
-        *("only-logs.md", "how-hot.md"),
+        *("running.md", "copying.md", "which-slot.md", "heatsink.md"),
+        *("importing.md", "sensors.md"),
     }

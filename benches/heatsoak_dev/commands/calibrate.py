@@ -183,7 +183,7 @@ def _print(shown: TextTable, console: Console) -> None:
     console.print(table)
 
 
-# --- the tables of the command and of docs/validation.md -----------------------------------------
+# --- the tables of the command and of benches/validation.md ---------------------------------------
 
 
 def fit_table(rows: Sequence[dict[str, Any]], title: str = "figure") -> TextTable:

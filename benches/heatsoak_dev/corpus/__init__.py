@@ -1,6 +1,6 @@
 """Labelled recordings from the simulated drive, to develop and score the judge with.
 
-A seed always gives the same case; docs/corpus.md says what is drawn at random, and why.
+A seed always gives the same case; benches/corpus.md says what is drawn at random, and why.
 """
 
 from heatsoak_dev.corpus.case import make

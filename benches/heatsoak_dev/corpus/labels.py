@@ -140,7 +140,7 @@ TRUTH = "truth.json"
 
 
 def truth_document(labelled: LabelledCase) -> dict[str, Any]:
-    """Return what `truth.json` holds; docs/corpus.md describes its keys."""
+    """Return what `truth.json` holds; benches/corpus.md describes its keys."""
     return {
         "schema_version": 1,
         "seed": labelled.seed,

@@ -1,7 +1,7 @@
 """One function for each kind of published figure: recordings in, a number out.
 
-Statements give 1 if they hold and 0 if not. docs/reproduce.md explains each measure next to the
-articles' own words. A measure raises NotMeasured with a reason if the recordings show nothing to
+Statements give 1 if they hold and 0 if not. catalog/published.toml has the articles' own words
+beside each figure. A measure raises NotMeasured with a reason if the recordings show nothing to
 measure.
 """
 
