@@ -49,16 +49,8 @@ def served(directory: Path, drive: str | Path, *words: str) -> Iterator[Served]:
     """Serve `drive` from `directory`, as the command line has it, until the block ends."""
     socket, sensors = directory / "socket", directory / "sensors"
     # what runs in the background may have been told to ignore Ctrl-C
-    command = [
-        "env",
-        "--default-signal=INT",
-        sys.executable,
-        "-m",
-        "heatsoak",
-        "lab",
-        "nbd",
-        str(drive),
-    ]
+    command = ["env", "--default-signal=INT", sys.executable, "-m", "heatsoak", "lab", "nbd"]
+    command.append(str(drive))
     command += ["--socket", str(socket)]
     command += ["--sensors", str(sensors), *words]
     with subprocess.Popen(

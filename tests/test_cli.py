@@ -85,7 +85,7 @@ def loaded_by(*words: str) -> set[str]:
     [
         (("run", "quick", "--on", "nowhere"), "nowhere: there is no such target"),
         (("run", "quick", "--on", "sim:950"), "no simulated drive '950'"),
-        (("run", "quick", "--on", "sim:samsung-950-pro-512@moon"), "no simulated enclosure 'moon'"),
+        (("run", "quick", "--on", "sim:samsung-950-pro-512@moon"), "no simulated place 'moon'"),
         (("run", "quick", "--on", "/dev/null"), "neither file, directory nor block device"),
         (("run", "mine.toml", "--on", "."), "unknown key 'runtme' in steps[1]"),
         (("run", "quick", "--on", ".", "--set", "heatsnk=none"), "did you mean 'heatsink'?"),

@@ -142,24 +142,12 @@ def here(made: Path, tmp_path: Path) -> Path:
 TELLS = {
     ("--version",): "heatsoak ",
     ("--help",): "analyze",
-    (
-        "list",
-        "drives",
-    ): "sim:samsung-950-pro-512",
+    ("list", "drives"): "sim:samsung-950-pro-512",
     ("list", "drives", "--format", "json"): '"simulated": true',
     ("list", "drives", "--like", "samsung 990 pro 2tb"): "samsung-990-pro-2tb",
-    (
-        "list",
-        "places",
-    ): "open-bench",
-    (
-        "list",
-        "protocols",
-    ): "quick",
-    (
-        "lab",
-        "schema",
-    ): "analyze",
+    ("list", "places"): "open-bench",
+    ("list", "protocols"): "quick",
+    ("lab", "schema"): "analyze",
     ("lab", "schema", "drives"): "properties",
     ("lab", "schema", "watch"): "properties",
     ("run", "quick", "--on", "sim:samsung-950-pro-512", "--dry-run"): "written",

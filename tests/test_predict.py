@@ -197,7 +197,7 @@ def test_a_twin_predicts_the_drive_that_it_is_of(twinned: "Twinned", tmp_path: P
         (("samsung-950-pro-512", "--workload", "wrte"), "is no load (did you mean 'write'?)"),
         (("samsung-950-pro-512", "--workload", "quick:wrte"), "did you mean 'write'?"),
         (("samsung-950-pro-512", "--workload", "storage-bench-heavy"), "has no step with a workl"),
-        (("samsung-950-pro-512", "--place", "nowhere"), "no simulated enclosure 'nowhere'"),
+        (("samsung-950-pro-512", "--place", "nowhere"), "no simulated place 'nowhere'"),
         (("samsung-950-pro-512", "--heatsink", "0"), "'0' is no resistance in K/W"),
         (("samsung-950-pro-512", "--heatsink", "nan"), "'nan' is no resistance in K/W"),
         (("samsung-950-pro-512", "--holds", "fast"), "'fast' is not a rate such as 500MB/s"),
@@ -206,11 +206,11 @@ def test_a_twin_predicts_the_drive_that_it_is_of(twinned: "Twinned", tmp_path: P
         (("samsung-950-pro-512", "--ambient", "400"), "'400' is not between -40 and 150 C"),
         (("samsung-950-pro-512", "--airflow", "inf"), "'--airflow': 'inf' is not a number in m/s"),
         (("samsung-950-pro-512", "--ambient", "30", "--warmer", "5"), "give one of the two"),
-        (("samsung-950-pro-512", "--heatsink", "px2"), "there is no simulated enclosure 'px2'"),
+        (("samsung-950-pro-512", "--heatsink", "px2"), "there is no simulated place 'px2'"),
         (("samsung-950-pro-512", "--price", "75"), "is not HEATSINK=PRICE"),
         (("samsung-950-pro-512", "--price", "board=-1"), "is not"),
         (("samsung-950-pro-512", "--price", "ice=3"), "no such heatsink"),
-        (("sim:wd-sn570-1tb@moon",), "no simulated enclosure 'moon'"),
+        (("sim:wd-sn570-1tb@moon",), "no simulated place 'moon'"),
         (("broken.toml",), "broken.toml: is not valid TOML"),
     ],
 )
@@ -218,8 +218,8 @@ def test_what_cannot_be_predicted_is_one_line(
     words: tuple[str, ...], said: str, tmp_path: Path
 ) -> None:
     (tmp_path / "broken.toml").write_text("[uncertainty\n")
-    command = "advise" if "--price" in words else "predict"
-    assert said in complaint(heatsoak_here(command, *words, cwd=tmp_path), 2)
+    more = ("--cooling",) if "--price" in words else ()
+    assert said in complaint(heatsoak_here("predict", *words, *more, cwd=tmp_path), 2)
 
 
 def advised(*words: str, cwd: Path) -> dict[str, Any]:

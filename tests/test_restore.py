@@ -139,13 +139,7 @@ def test_a_dry_run_asks_an_nvme_drive_neither_for_its_sanitize_nor_for_its_thres
 @needs_loop
 @pytest.mark.parametrize(
     "words",
-    [
-        (
-            "list",
-            "drives",
-        ),
-        ("run", "write.toml", "--on", "MINE", "--erase", "MINE-1", "--dry-run"),
-    ],
+    [("list", "drives"), ("run", "write.toml", "--on", "MINE", "--erase", "MINE-1", "--dry-run")],
 )
 def test_what_was_left_is_only_reported_with_the_command_that_restores_it(
     bench: Bench, words: tuple[str, ...]
@@ -212,14 +206,7 @@ def test_a_damaged_or_foreign_file_is_one_line_and_sends_nothing_to_a_drive(
     bench.file("OTHER-2").unlink()
     DAMAGE[damage](bench.file("MINE-1"))
     run = ("run", "write.toml", "--on", str(bench.drive.node), "--erase", "MINE-1", "--dry-run")
-    for words in (
-        (
-            "list",
-            "drives",
-        ),
-        run,
-        ("list", "drives", "--restore"),
-    ):
+    for words in (("list", "drives"), run, ("list", "drives", "--restore")):
         done = heatsoak_here(*words, cwd=bench.directory)
         said = done.stdout if "--restore" in words else done.stderr
         [line] = said.splitlines()

@@ -50,31 +50,13 @@ def pair(tmp_path_factory: pytest.TempPathFactory, small_drive_text: str) -> Pat
     [
         ("analyze", ("analyze", "r")),
         ("compare", ("compare", "r", "--by", "heatsink")),
-        (
-            "drives",
-            (
-                "list",
-                "drives",
-            ),
-        ),
+        ("drives", ("list", "drives")),
         ("drives-like", ("list", "drives", "--like", "990 PRO 4TB")),
         ("drives-restore", ("list", "drives", "--restore")),
         ("export", ("export", "r", "-o", "all.csv")),
         ("import", ("import", "fio_bw.1.log", "-o", "new")),
-        (
-            "places",
-            (
-                "list",
-                "places",
-            ),
-        ),
-        (
-            "protocols",
-            (
-                "list",
-                "protocols",
-            ),
-        ),
+        ("places", ("list", "places")),
+        ("protocols", ("list", "protocols")),
         ("rack-report", ("rack", "report", "r")),
         ("report", ("report", "r", "-o", "report.csv")),
         ("reproduce", ("lab", "reproduce", "--only", CHEAP)),

@@ -304,13 +304,13 @@ def test_a_table_that_earlier_releases_left_is_no_matter(tmp_path: Path) -> None
         ('ambient_c = { from = "a", to = 3, steps = 4 }', "from a number to a number"),
         ("ambiant_c = 3", "unknown key 'ambiant_c' (did you mean 'ambient_c'?)"),
         ("airflow_m_s = true", "airflow_m_s: 'True' is not a number in m/s"),
-        ('heatsink = "wings"', "no simulated enclosure 'wings' (did you mean 'wings-px1'?)"),
+        ('heatsink = "wings"', "no simulated place 'wings' (did you mean 'wings-px1'?)"),
         ("heatsink = 0", "heatsink: '0' is no resistance in K/W"),
         ('for = "1y"', "for: '1y' is not a time"),
         ('for = "7h"', "for: 7h: must be between 1s and 6h"),
         ('holds = "fast"', "'fast' is not a rate such as 500MB/s"),
         ('workloads = "wriet"', "wriet: is no load (did you mean 'write'?)"),
-        ('enclosures = "moon"', "no simulated enclosure 'moon'"),
+        ('enclosures = "moon"', "no simulated place 'moon'"),
         (
             "ambient_c = { from = 1, to = 30, steps = 1000 }\n"
             "warmer_k = { from = 1, to = 30, steps = 1001 }",

@@ -15,10 +15,7 @@ from heatsoak.catalog.traces import TraceShape
 from heatsoak.errors import UsageError, suggestion
 
 _CATALOG = files("heatsoak.catalog")
-_SHOWN_BY = {
-    "drive": "heatsoak list drives lists them",
-    "enclosure": "heatsoak list places lists them",
-}
+_SHOWN_BY = {"drive": "heatsoak list has them", "place": "heatsoak list places has them"}
 #: Where the numbers of the table of models come from.
 _RECALLED = {"assumed": "of its data sheet, recalled, or of public listings"}
 #: By which share a stated average of power is off, of three drives that were fitted.
@@ -195,7 +192,7 @@ def _own_enclosure(name: str, path: tuple[str, ...]) -> Enclosure:
     """A user's own enclosure; `path` are the files that have it as their base."""
     _require_no_cycle(name, path)
     file, _, place_of_twin = name.partition("#") if not Path(name).is_file() else (name, "", "")
-    data = _own_file(file, "enclosure", enclosure_ids())
+    data = _own_file(file, "place", enclosure_ids())
     if data.keys() >= _TWIN:
         return _enclosure_of_twin(data, name, place_of_twin)
     if "places" in data:
@@ -206,7 +203,7 @@ def _own_enclosure(name: str, path: tuple[str, ...]) -> Enclosure:
     def place(base: str) -> Enclosure:
         if base in _enclosures():
             return _enclosures()[base]
-        return _own_enclosure(_beside(name, base, "enclosure", enclosure_ids()), (*path, name))
+        return _own_enclosure(_beside(name, base, "place", enclosure_ids()), (*path, name))
 
     return _single(data, name, place)
 

@@ -51,20 +51,18 @@ def compare_command(
     read: common.ReadOptions,
     baseline: common.BaselineOption = None,
     each: Annotated[
-        bool, typer.Option("--each", help="Also show each set of other conditions separately.")
+        bool, common.option("--each", "Also show each set of other conditions separately.")
     ] = False,
     anyway: common.AnywayOption = False,
     pool_models: Annotated[
-        bool,
-        typer.Option("--pool-models", help="Take means over drive models, not for each model."),
+        bool, common.option("--pool-models", "Take means over drive models, not for each model.")
     ] = False,
     rank_by: Annotated[
-        str | None,
-        typer.Option(metavar="METRIC", help="Rank groups by this metric; default: end level."),
+        str | None, common.option("METRIC", "Rank groups by this metric; default: end level.")
     ] = None,
     output: Annotated[
         Path | None,
-        common.output_option("FILE", "Write the table: .md, .csv, .html, .png or .svg."),
+        common.option("--output -o FILE", "Write the table: .md, .csv, .html, .png or .svg."),
     ] = None,
     force: common.ForceOption = False,
     output_format: common.FormatOption = "text",
@@ -116,26 +114,26 @@ def report_command(
     limits: common.LimitOptions,
     paths: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="RECORDING|FILE|SWEEP...",
-            help="Recordings, directories of recordings, logs of other tools, or one sweep.",
+        common.argument(
+            "RECORDING|FILE|SWEEP...",
+            "Recordings, directories of recordings, logs of other tools, or one sweep.",
         ),
     ],
     output: Annotated[
         Path,
-        common.output_option(
-            "FILE", "File to write: .html page, .png or .svg picture, .csv, JUnit .xml, OCP .jsonl."
+        common.option(
+            "--output -o FILE",
+            "File to write: .html page, .png or .svg picture, .csv, JUnit .xml, OCP .jsonl.",
         ),
     ] = Path("report.html"),
     by: common.OptionalByOption = None,
     baseline: common.BaselineOption = None,
     anyway: common.AnywayOption = False,
-    title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
+    title: Annotated[str | None, common.option("", "Title of the report.")] = None,
     twin: Annotated[
         Path | None,
-        typer.Option(
-            metavar="TWIN",
-            help="Show on the page what a twin (heatsoak fit) makes of the recordings.",
+        common.option(
+            "TWIN", "Show on the page what a twin (heatsoak fit) makes of the recordings."
         ),
     ] = None,
     force: common.ForceOption = False,

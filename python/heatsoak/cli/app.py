@@ -111,7 +111,7 @@ def _run() -> int:
 _WRONG = re.compile(r"Input should be (?:a valid (number|integer), unable .*|(.*))")
 #: What is right where people try an option that other commands have.
 _INSTEAD_OF = {
-    "--place": "--place: a simulated drive's place goes behind its name, --on sim:DRIVE@PLACE",
+    "--place": "--place: a simulated drive's place goes behind its name, --on sim:DRIVE@PLACE"
 }
 _INSTEAD_OF["--enclosure"] = _INSTEAD_OF["--place"]
 _TOO_MANY = re.compile(r"Got unexpected extra argument\S* \((.*)\)")

@@ -53,12 +53,12 @@ COMMANDS = {
     ),
     "analyze": (
         "analyze",
-        "Judge recordings or logs: did the drive throttle, when, by how much, and why.",
+        "Judge recordings or logs: did it throttle, when, by how much, and why.",
     ),
     "compare": ("analyze", "Compare recordings that differ in one condition."),
     "report": (
         "analyze",
-        "Write a report on recordings, logs or a sweep: a page with charts, a picture or a table.",
+        "Write a page with charts, a picture or a table of recordings or a sweep.",
     ),
     "predict": (
         "predict",
@@ -75,42 +75,27 @@ COMMANDS = {
         "Predict thousands of what-ifs: which throttle, and what cooling is enough for all.\n\n"
         "What is in the directory already is not run again.",
     ),
-    "history": (
-        "history",
-        "Say whether drives are slower than they were, from years of recordings.",
-    ),
+    "history": ("history", "Say whether drives have become slower, from years of recordings."),
     "rack": ("rack", "Run a protocol on the drives of many hosts, and compare the drives."),
     "list": (
         "overview",
         "List drives, with their sensors and what was found on them; places; or protocols.\n\n"
         "With a name behind that, say all that is known of the one.",
     ),
-    "import": (
-        "convert",
-        "Convert other tools' logs to recordings; logs of the same time are joined.",
-    ),
-    "export": (
-        "convert",
-        "Write recordings as CSV, Parquet, OpenMetrics text, or logs for fio-plot.",
-    ),
+    "import": ("convert", "Convert other tools' logs to recordings; join those of the same time."),
+    "export": ("convert", "Write recordings as CSV, Parquet, OpenMetrics, or fio-plot's logs."),
     "serve": ("serve", "Show recordings in a browser on this machine, running ones live."),
     "doctor": (
         "overview",
         "Say what can be tested here, what is missing for more, and how to get it.\n\n"
         "Nothing is changed, no drive is opened for writing, and none is sent a command.",
     ),
-    "demo": (
-        "run",
-        "Run Puget's matrix of M.2 slots on the simulated 950 PRO, published figures beside it.",
-    ),
-    "lab": ("lab", "Test heatsoak itself: its simulated drives, traces, and formats."),
+    "demo": ("run", "Run Puget's M.2 slots on the simulated 950 PRO, beside published figures."),
+    "lab": ("commands", "Test heatsoak itself: its simulated drives, traces, and formats."),
 }
 #: What `heatsoak lab` has, alike.
 LAB = {
-    "reproduce": (
-        "reproduce",
-        "Compare the simulated drives with every published figure of the real ones.",
-    ),
+    "reproduce": ("reproduce", "Compare the simulated drives with figures published of real ones."),
     "trace": ("trace", "Show statistics of an I/O trace, or make a synthetic one."),
     "nbd": ("serve", "Serve a simulated drive as an NBD export that keeps no data, until Ctrl-C."),
     "schema": (
@@ -136,16 +121,16 @@ _RENAMED_OPTIONS = {
 }
 #: What people try, and what they are looking for.
 _MEANT = {
-    "run": ("test", "bench", "benchmark", "start", "load", "stress", "measure", "simulate"),
-    "analyze": ("check", "judge", "analyse", "show", "read", "open", "detect", "throttle"),
-    "watch": ("monitor", "log", "record", "top", "follow", "observe"),
-    "list": ("ls", "info", "scan", "devices", "drive", "disks", "sensors", "enclosures"),
-    "report": ("plot", "graph", "chart", "page", "html"),
-    "compare": ("diff", "versus"),
-    "predict": ("forecast", "cooling", "heatsink"),
-    "fit": ("model", "learn", "twin"),
-    "import": ("convert",),
-    "doctor": ("setup", "status", "diagnose"),
+    "run": "test bench benchmark start load stress measure simulate",
+    "analyze": "check judge analyse show read open detect throttle",
+    "watch": "monitor log record top follow observe",
+    "list": "ls info scan devices drive disks sensors enclosures",
+    "report": "plot graph chart page html",
+    "compare": "diff versus",
+    "predict": "forecast cooling heatsink",
+    "fit": "model learn twin",
+    "import": "convert",
+    "doctor": "setup status diagnose",
 }
 #: Commands that only a checkout has, in its `benches/heatsoak_dev`; `heatsoak --help` does not list
 #: them.
@@ -166,9 +151,7 @@ class LazyCommands(TyperGroup):
     @override
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands."""
-        listed: Any = {
-            name: TyperCommand(name, help=what) for name, (_, what) in self.table.items()
-        }
+        listed: Any = {name: TyperCommand(name, help=one[1]) for name, one in self.table.items()}
         TyperGroup(commands=listed).format_commands(ctx, formatter)
 
 
@@ -198,7 +181,7 @@ class Commands(LazyCommands):
         """Find a command; one that is not there is told with what may be meant."""
         if not ctx.resilient_parsing and args[0] not in self.commands:
             listed = "heatsoak --help lists the commands"
-            meant = [name for name, words in _MEANT.items() if args[0].lower() in words]
+            meant = [name for name, words in _MEANT.items() if args[0].lower() in words.split()]
             for name in (meant or get_close_matches(args[0], COMMANDS))[:1]:
                 what, _, _ = COMMANDS[name][1].partition("\n")
                 listed = f"heatsoak {name} may be what you look for ({what.rstrip('.')}); {listed}"
@@ -212,6 +195,10 @@ def _as_now(args: Sequence[str]) -> list[str]:
     now = [*new, *args[1:]] if new else list(args)
     if new:
         announce(f"heatsoak {args[0]} is now heatsoak {' '.join(new)}")
+    if now[:1] == ["rack"] and "--scheduler" in now[:-1]:  # of Dask, which racks no longer need
+        at = now.index("--scheduler")
+        announce(f"--scheduler {now[at + 1]}: hosts are reached by --by now, ssh if it is left out")
+        del now[at : at + 2]
     for words, options in _RENAMED_OPTIONS.items():
         for at, word in enumerate(now if tuple(now[: len(words)]) == words else ()):
             option, equals, value = word.partition("=")
@@ -256,12 +243,7 @@ class _Loaded(Mapping[str, Any]):
             app.command(name, hidden=True)(getattr(module, f"{name}_command"))
             return typer.main.get_group(app).commands[name]
         in_module, words = self._table[name]
-        if name == "lab":
-            lab = typer.Typer(
-                cls=LabCommands, callback=print_help_alone, invoke_without_command=True
-            )
-            app.add_typer(lab, name=name, help=words)
-        elif hasattr(module := _load(f"heatsoak.cli.{in_module}"), f"{name}_app"):
+        if hasattr(module := _load(f"heatsoak.cli.{in_module}"), f"{name}_app"):
             app.add_typer(getattr(module, f"{name}_app"), name=name, help=words)
         else:
             app.command(name, help=words)(getattr(module, f"{name}_command"))
@@ -299,3 +281,6 @@ def _load(module: str) -> Any:
         gc.freeze()
         if collects:
             gc.enable()
+
+
+lab_app = typer.Typer(cls=LabCommands, callback=print_help_alone, invoke_without_command=True)

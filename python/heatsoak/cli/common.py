@@ -64,22 +64,38 @@ def drive_id(text: str) -> str:
 OutputFormat = Literal["text", "json"]
 
 
-def output_option(metavar: str, what: str) -> Any:
-    """Return the option ``-o``, whose help says `what` is written."""
-    return typer.Option("--output", "-o", metavar=metavar, help=what)
+def option(words: str, help: str, *, reads: Any = None, offers: Any = None, **more: Any) -> Any:
+    """Return an option of Typer's.
+
+    Args:
+        words: its names, and what stands for its value: "--output -o FILE"; without a name that of
+            its parameter counts.
+        help: what it does.
+        reads: what reads its value; a ValueError says what would be right.
+        offers: what completion offers.
+        more: as Typer's.
+    """
+    names = [word for word in words.split() if word.startswith("-")]
+    metavar = words.removeprefix(" ".join(names)).strip() or None
+    return typer.Option(
+        *names, metavar=metavar, help=help, parser=reads, autocompletion=offers, **more
+    )
 
 
-FormatOption = Annotated[
-    OutputFormat, typer.Option("--format", help="Print a table, or one JSON document.")
-]
+def argument(metavar: str, help: str, *, offers: Any = None) -> Any:
+    """Return an argument of Typer's, as :func:`option`."""
+    return typer.Argument(metavar=metavar, help=help, autocompletion=offers)
+
+
+FormatOption = Annotated[OutputFormat, option("--format", "Print a table, or one JSON document.")]
 OutputOption = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Output directory; must be new or empty.")
+    Path | None, option("--output -o", "Output directory; must be new or empty.")
 ]
 FailOnOption = Annotated[
     Literal["throttle", "unknown", "any"] | None,
-    typer.Option(
+    option(
         "--fail-on",
-        help="Exit 1 if a step throttles or may have (throttle), if a step's verdict is unknown or "
+        "Exit 1 if a step throttles or may have (throttle), if a step's verdict is unknown or "
         "nothing tells whether it throttles (unknown), or for both and any fall of throughput "
         "(any).",
     ),
@@ -96,100 +112,80 @@ def _limit_mb_s(text: str | float) -> float:
 
 FailBelowOption = Annotated[
     float | None,
-    typer.Option(
-        "--fail-below",
-        metavar="RATE",
-        parser=_limit_mb_s,
-        help="Exit 1 if any step's mean throughput is lower: 500MB/s.",
+    option(
+        "--fail-below RATE",
+        "Exit 1 if any step's mean throughput is lower: 500MB/s.",
+        reads=_limit_mb_s,
     ),
 ]
 EvidenceOption = Annotated[
-    bool,
-    typer.Option("--evidence", help="Print every step's evidence, all notes, scores and sensors."),
+    bool, option("--evidence", "Print every step's evidence, all notes, scores and sensors.")
 ]
 DeviceOption = Annotated[
-    str | None,
-    typer.Option("--device", metavar="NAME", help="Which drive to use, if a log has several."),
+    str | None, option("--device NAME", "Which drive to use, if a log has several.")
 ]
 WindowOption = Annotated[
     float,
-    typer.Option(
-        "--window",
-        metavar="TIME",
-        parser=seconds_between(2),
-        help="Compute consistency over the last TIME of each step: 400s.",
+    option(
+        "--window TIME",
+        "Compute consistency over the last TIME of each step: 400s.",
+        reads=seconds_between(2),
     ),
 ]
 ReferenceOption = Annotated[
     Path | None,
-    typer.Option(
-        "--reference",
-        metavar="RECORDING|FILE",
-        help="A recording or log of the drive whose speeds count as its full speeds.",
+    option(
+        "--reference RECORDING|FILE",
+        "A recording or log of the drive whose speeds count as its full speeds.",
     ),
 ]
 RecordingsArgument = Annotated[
     list[Path],
-    typer.Argument(
-        metavar="RECORDING|FILE...",
-        help="Recordings, directories of recordings, or logs of other tools.",
-    ),
+    argument("RECORDING|FILE...", "Recordings, directories of recordings, or logs of other tools."),
 ]
-_BY = typer.Option(
-    "--by",
-    metavar="KEY",
-    autocompletion=completion.compared_by,
-    help="What to compare by: a condition such as heatsink, slot or gpus, or the drive, model, "
+_BY = option(
+    "--by KEY",
+    "What to compare by: a condition such as heatsink, slot or gpus, or the drive, model, "
     "protocol or file; report takes the only condition that differs.",
+    offers=completion.compared_by,
 )
 ByOption = Annotated[str, _BY]
 OptionalByOption = Annotated[str | None, _BY]
 BaselineOption = Annotated[
     str | None,
-    typer.Option(
-        "--baseline",
-        metavar="VALUE",
-        autocompletion=completion.baselines,
-        help="The group that others are compared with; default: 'none', else the first.",
+    option(
+        "--baseline VALUE",
+        "The group that others are compared with; default: 'none', else the first.",
+        offers=completion.baselines,
     ),
 ]
 AnywayOption = Annotated[
-    bool, typer.Option("--anyway", help="Compare even runs that differ otherwise, with a warning.")
+    bool, option("--anyway", "Compare even runs that differ otherwise, with a warning.")
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
+ForceOption = Annotated[bool, option("--force", "Overwrite existing files.")]
 PowerSensorOption = Annotated[
     str | None,
-    typer.Option(
-        "--power-sensor",
-        metavar="NODE",
-        help="The hwmon node that measures the drive's power: ina226, or hwmon4/power1.",
+    option(
+        "--power-sensor NODE",
+        "The hwmon node that measures the drive's power: ina226, or hwmon4/power1.",
     ),
 ]
 DamagedOption = Annotated[
-    bool,
-    typer.Option(
-        "--damaged", help="Also read what was changed after it was made, as far as it can be."
-    ),
+    bool, option("--damaged", "Also read what was changed after it was made, as far as it can be.")
 ]
 MetricsOption = Annotated[
     str | None,
-    typer.Option(
-        "--metrics",
-        metavar="ADDRESS:PORT",
-        help="Serve metrics for Prometheus here, or on a port of 127.0.0.1: 9101.",
+    option(
+        "--metrics ADDRESS:PORT",
+        "Serve metrics for Prometheus here, or on a port of 127.0.0.1: 9101.",
     ),
 ]
 DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Say what would be written, and how long it takes.")
+    bool, option("--dry-run", "Say what would be written, and how long it takes.")
 ]
 LabelOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Label the recording: heatsink=none.",
-        autocompletion=completion.labels,
-    ),
+    option("--set KEY=VALUE", "Label the recording: heatsink=none.", offers=completion.labels),
 ]
 
 
@@ -199,25 +195,22 @@ class LogOptions:
 
     mapping: Annotated[
         list[str] | None,
-        typer.Option(
-            "--map",
-            metavar="COLUMN=HEADER",
-            help="Map the headers of a table: time=Zeit,write_mb_s=Schreiben.",
+        option(
+            "--map COLUMN=HEADER", "Map the headers of a table: time=Zeit,write_mb_s=Schreiben."
         ),
     ] = None
     device: DeviceOption = None
     shift_s: Annotated[
         float | None,
-        typer.Option(
-            "--shift",
-            metavar="TIME",
-            parser=_signed_seconds,
-            help="Shift temperature logs by TIME against the load, instead of matching clocks: "
+        option(
+            "--shift TIME",
+            "Shift temperature logs by TIME against the load, instead of matching clocks: "
             "-3s; with --power, shift the meter's log.",
+            reads=_signed_seconds,
         ),
     ] = None
     separate: Annotated[
-        bool, typer.Option("--separate", help="Make one recording per file; do not join files.")
+        bool, option("--separate", "Make one recording per file; do not join files.")
     ] = False
 
     @property
@@ -234,8 +227,7 @@ class ReadOptions(LogOptions):
     """How recordings and logs of other tools are opened."""
 
     power: Annotated[
-        Path | None,
-        typer.Option(metavar="METER.csv", help="Take power from this power meter's log."),
+        Path | None, option("METER.csv", "Take power from this power meter's log.")
     ] = None
     damaged: DamagedOption = False
 
@@ -255,11 +247,7 @@ class ReadOptions(LogOptions):
         opened = Opened()
         with progress_bar(stays=False) as progress:
             found = importer.open_all(
-                paths,
-                of_files,
-                progress=progress,
-                on_broken=opened.leave_out,
-                damaged=self.damaged,
+                paths, of_files, progress=progress, on_broken=opened.leave_out, damaged=self.damaged
             )
         runs, copies = without_copies(found)
         for text in copies:
@@ -300,27 +288,26 @@ class ProtocolOptions:
 
     protocol: Annotated[
         str,
-        typer.Argument(
-            metavar="PROTOCOL",
-            help="A bundled protocol's name, a TOML file, or a fio job file.",
-            autocompletion=completion.protocols,
+        argument(
+            "PROTOCOL",
+            "A bundled protocol's name, a TOML file, or a fio job file.",
+            offers=completion.protocols,
         ),
     ]
     settings: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Select a matrix cell, override a step, or add a label.",
-            autocompletion=completion.settings,
+        option(
+            "--set KEY=VALUE",
+            "Select a matrix cell, override a step, or add a label.",
+            offers=completion.settings,
         ),
     ] = None
     scale: Annotated[
         float,
-        typer.Option(
-            metavar="SHARE",
-            parser=units.parse_share,
-            help="Shrink sizes and times to this share, for a small target: 0.1, 10%.",
+        option(
+            "SHARE",
+            "Shrink sizes and times to this share, for a small target: 0.1, 10%.",
+            reads=units.parse_share,
         ),
     ] = 1.0
 

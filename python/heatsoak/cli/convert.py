@@ -5,7 +5,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
 from pydantic import BaseModel
 from rich.padding import Padding
 
@@ -22,21 +21,16 @@ from heatsoak.recording import Recording, Touched, find_recordings
 def import_command(
     files: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="FILE...", help="Logs of any supported tool, or directories of logs."
-        ),
+        common.argument("FILE...", "Logs of any supported tool, or directories of logs."),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Output directory; must be new or empty.")
+        Path, common.option("--output -o", "Output directory; must be new or empty.")
     ],
     logs: common.LogOptions,
     labels: common.LabelOption = None,
     into: Annotated[
         Path | None,
-        typer.Option(
-            metavar="RECORDING",
-            help="Add the power from a meter's log to a copy of this recording.",
-        ),
+        common.option("RECORDING", "Add the power from a meter's log to a copy of this recording."),
     ] = None,
     output_format: common.FormatOption = "text",
 ) -> int:
@@ -52,10 +46,7 @@ def import_command(
     else:
         with common.progress_bar(stays=False) as progress:
             imported = import_files(
-                files,
-                logs.of_files,
-                conditions=read_labels(labels or []),
-                progress=progress,
+                files, logs.of_files, conditions=read_labels(labels or []), progress=progress
             )
         made = save_all(imported, output)
     common.show_rows(map(_imported, made), output_format, print_imported)
@@ -64,20 +55,20 @@ def import_command(
 
 def export_command(
     paths: Annotated[
-        list[Path],
-        typer.Argument(metavar="RECORDING...", help="Recordings or directories of them."),
+        list[Path], common.argument("RECORDING...", "Recordings or directories of them.")
     ],
     output: Annotated[
         str,
-        common.output_option(
-            "PATH", "One file for all, a directory for one file each, or - for standard output."
+        common.option(
+            "--output -o PATH",
+            "One file for all, a directory for one file each, or - for standard output.",
         ),
     ],
     kind: Annotated[
-        ExportFormat | None, typer.Option("--as", help="Format; default: by the suffix of PATH.")
+        ExportFormat | None, common.option("--as", "Format; default: by the suffix of PATH.")
     ] = None,
     with_truth: Annotated[
-        bool, typer.Option("--with-truth", help="Include sim.*, which only a simulator knows.")
+        bool, common.option("--with-truth", "Include sim.*, which only a simulator knows.")
     ] = False,
     force: common.ForceOption = False,
     damaged: common.DamagedOption = False,

@@ -4,7 +4,6 @@ import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
 from rich.table import Table
 
 from heatsoak import words
@@ -27,35 +26,33 @@ def _date(text: str) -> datetime.date:
 def history_command(
     place: Annotated[
         Path,
-        typer.Argument(
-            metavar="DIR|INDEX",
-            help="Take all recordings below this directory, or an index as it is.",
+        common.argument(
+            "DIR|INDEX", "Take all recordings below this directory, or an index as it is."
         ),
     ],
     drive: Annotated[
-        str | None, typer.Option(metavar="SERIAL", help="Show this drive, or model, alone.")
+        str | None, common.option("SERIAL", "Show this drive, or model, alone.")
     ] = None,
     workload: Annotated[
         str | None,
-        typer.Option(
-            metavar="WORDS",
-            help="Show this step, or workloads with these words: write, 'random read'.",
+        common.option(
+            "WORDS", "Show this step, or workloads with these words: write, 'random read'."
         ),
     ] = None,
     since: Annotated[
         datetime.date | None,
-        typer.Option(metavar="DATE", parser=_date, help="Leave out what is older: 2025-03-01."),
+        common.option("DATE", "Leave out what is older: 2025-03-01.", reads=_date),
     ] = None,
     output: Annotated[
-        Path | None,
-        common.output_option("FILE", "Keep the index here; default: in DIR."),
+        Path | None, common.option("--output -o FILE", "Keep the index here; default: in DIR.")
     ] = None,
     output_format: common.FormatOption = "text",
     fail_on: Annotated[
         Literal["slower", "unknown", "any"] | None,
-        typer.Option(
-            help="Exit 1 if a drive is slower than it was (slower), if nothing tells whether any "
-            "is (unknown), or for both (any)."
+        common.option(
+            "",
+            "Exit 1 if a drive is slower than it was (slower), if nothing tells whether any "
+            "is (unknown), or for both (any).",
         ),
     ] = None,
 ) -> int:

@@ -22,11 +22,10 @@ from heatsoak.sensor import Roots
 def doctor_command(
     target: Annotated[
         str | None,
-        typer.Option(
-            "--on",
-            metavar="TARGET",
-            help="Also say what would keep this from being tested: a directory, /dev/nvme0n1.",
-            autocompletion=completion.targets,
+        common.option(
+            "--on TARGET",
+            "Also say what would keep this from being tested: a directory, /dev/nvme0n1.",
+            offers=completion.targets,
         ),
     ] = None,
     output_format: common.FormatOption = "text",
@@ -44,23 +43,20 @@ def list_command(
     ] = "drives",
     name: Annotated[
         str | None,
-        typer.Argument(
-            metavar="NAME",
-            help="One of them, in full; of drives a model, or a log or smartctl -a of one: where "
+        common.argument(
+            "NAME",
+            "One of them, in full; of drives a model, or a log or smartctl -a of one: where "
             "it throttles, its cache.",
-            autocompletion=completion.listed,
+            offers=completion.listed,
         ),
     ] = None,
     restore: Annotated[
         bool,
-        typer.Option(
-            "--restore", help="Undo what killed runs left changed on drives: TMT1 and TMT2."
-        ),
+        common.option("--restore", "Undo what killed runs left changed on drives: TMT1 and TMT2."),
     ] = False,
     like: Annotated[str | None, typer.Option(metavar="MODEL|FILE", hidden=True)] = None,
     known: Annotated[
-        bool,
-        typer.Option("--known", help="List the simulated drives alone, and all of them."),
+        bool, common.option("--known", "List the simulated drives alone, and all of them.")
     ] = False,
     output_format: common.FormatOption = "text",
 ) -> int:
@@ -188,10 +184,9 @@ def print_drives(
 def print_likeness(row: dict[str, Any], console: output.Console) -> None:
     """Print the row of ``heatsoak list drives NAME``."""
     console.print(output.Text(row["sentence"], style="bold"), soft_wrap=True)
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
-    for heading, key, text in _likeness_lines(row):
-        table.add_row(heading, text + (" (assumed)" if key in row["assumed"] else ""))
-    console.print(table)
+    assumed = dict.fromkeys(row["assumed"], " (assumed)")
+    lines = _likeness_lines(row)
+    _print_pairs(((what, text + assumed.get(key, "")) for what, key, text in lines), console)
     console.print(f"To simulate it: {row['command']}", soft_wrap=True)
     if row["tells_more"]:
         console.print(f"What tells more: {row['tells_more']}", soft_wrap=True)
@@ -244,15 +239,12 @@ def print_protocols(protocols: Iterable[dict[str, Any]], console: output.Console
     console.print(table)
 
 
-#: The keys of what is printed in full, and what people call them.
+#: What is said of a place or a protocol in full, by its key.
 _IN_FULL = {
     "description": "what it is",
     "default_of": "usual place of",
     "conditions": "conditions",
-    "air_c": "air",
     "steps": "steps",
-    "writes": "writes",
-    "recordings": "recordings",
     "sources": "sources",
 }
 
@@ -260,38 +252,26 @@ _IN_FULL = {
 def print_in_full(rows: Iterable[dict[str, Any]], console: output.Console) -> None:
     """Print all that is known of a place or a protocol."""
     for row in rows:
-        title = row.get("title") or row.get("name") or row["id"]
-        console.print(output.Text(title, style="bold"), soft_wrap=True)
-        table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
-        for key, heading in _IN_FULL.items():
-            if row.get(key) not in (None, [], {}, ""):
-                table.add_row(heading, _in_words(key, row[key]))
-        for score in row.get("scores", ()):
-            table.add_row(f"score: {score['name']}", score["definition"])
+        told = {what: row[key] for key, what in _IN_FULL.items() if row.get(key)}
+        told |= {f"score: {one['name']}": one["definition"] for one in row.get("scores", ())}
         if "duration_s" in row:
-            table.add_row("takes", length_text(row))
-            table.add_row("to run it", f"heatsoak run {row['name']} --on DRIVE")
+            told["writes"] = "yes" if row["writes"] else "no"
+            told["takes"] = length_text(row)
+            told["to run it"] = f"heatsoak run {row['name']} --on DRIVE"
         else:
-            table.add_row("to use it", f"--on sim:DRIVE@{row['id']}, --place {row['id']}")
-        console.print(table)
+            told["air"] = words.temp_text(row["air_c"])
+            told["to use it"] = f"--on sim:DRIVE@{row['id']}, --place {row['id']}"
+        console.print(output.Text(row.get("title") or row["id"], style="bold"), soft_wrap=True)
+        _print_pairs(told.items(), console)
 
 
-def _in_words(key: str, value: Any) -> str:
-    if key == "air_c":
-        return words.temp_text(value)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return (
-        words.labels_text(value)
-        if isinstance(value, dict)
-        else (
-            "\n".join(map(str, value))
-            if key == "sources"
-            else ", ".join(map(str, value))
-            if isinstance(value, list)
-            else str(value)
-        )
-    )
+def _print_pairs(pairs: Iterable[tuple[str, Any]], console: output.Console) -> None:
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
+    for heading, value in pairs:
+        if isinstance(value, list):
+            value = ", ".join(value)
+        table.add_row(heading, words.labels_text(value) if isinstance(value, dict) else value)
+    console.print(table)
 
 
 def length_text(row: dict[str, Any]) -> str:
@@ -400,10 +380,8 @@ def _schema_of(name: str) -> dict[str, Any]:
 def schema_command(
     name: Annotated[
         str | None,
-        typer.Argument(
-            metavar="NAME",
-            help="Whose schema to print; without it, list the names.",
-            autocompletion=lambda: list(NAMES),
+        common.argument(
+            "NAME", "Whose schema to print; without it, list the names.", offers=lambda: list(NAMES)
         ),
     ] = None,
     output_format: common.FormatOption = "text",

@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-import typer
 from rich.table import Table
 
 from heatsoak import units, words, writing
@@ -31,26 +30,24 @@ def fit_command(
     paths: common.RecordingsArgument,
     read: common.ReadOptions,
     output: Annotated[
-        Path | None,
-        common.output_option("TWIN.toml", "Write the twin to this file."),
+        Path | None, common.option("--output -o TWIN.toml", "Write the twin to this file.")
     ] = None,
     force: common.ForceOption = False,
     next_run: Annotated[
         Path | None,
-        typer.Option(
-            "--next",
-            metavar="PROTOCOL.toml",
-            help="Write the run that would tell most to this file, for heatsoak run.",
+        common.option(
+            "--next PROTOCOL.toml",
+            "Write the run that would tell most to this file, for heatsoak run.",
         ),
     ] = None,
     base: Annotated[
         str | None,
-        typer.Option(
-            metavar="DRIVE",
-            parser=common.drive_id,
-            help="The simulated drive that everything comes from that is not fitted; "
+        common.option(
+            "DRIVE",
+            "The simulated drive that everything comes from that is not fitted; "
             "by default the most similar one.",
-            autocompletion=completion.simulated,
+            reads=common.drive_id,
+            offers=completion.simulated,
         ),
     ] = None,
     output_format: common.FormatOption = "text",
@@ -139,62 +136,58 @@ class CaseOptions:
 
     subject: Annotated[
         str,
-        typer.Argument(
-            metavar="TWIN|DRIVE",
-            help="What heatsoak fit wrote, or a simulated drive.",
-            autocompletion=completion.simulated,
+        common.argument(
+            "TWIN|DRIVE",
+            "What heatsoak fit wrote, or a simulated drive.",
+            offers=completion.simulated,
         ),
     ]
     workload: Annotated[
         str,
-        typer.Option(
-            metavar="LOAD",
-            help="read, write, randread, randwrite, PROTOCOL[:STEP], or a trace or recording.",
-            autocompletion=completion.workloads,
+        common.option(
+            "LOAD",
+            "read, write, randread, randwrite, PROTOCOL[:STEP], or a trace or recording.",
+            offers=completion.workloads,
         ),
     ] = "write"
     place: Annotated[
         str | None,
-        typer.Option(
-            metavar="PLACE",
-            help="A place of the twin's, or one that heatsoak list places has.",
-            autocompletion=completion.enclosures,
+        common.option(
+            "PLACE",
+            "A place of the twin's, or one that heatsoak list places has.",
+            offers=completion.enclosures,
         ),
     ] = None
     ambient_c: Annotated[
         float | None,
-        typer.Option(
-            "--ambient",
-            metavar="C",
-            parser=partial(units.parse_number, unit="C", low=AMBIENT_C[0], high=AMBIENT_C[1]),
-            help="Temperature of the air at the drive.",
+        common.option(
+            "--ambient C",
+            "Temperature of the air at the drive.",
+            reads=partial(units.parse_number, unit="C", low=AMBIENT_C[0], high=AMBIENT_C[1]),
         ),
     ] = None
     warmer_k: Annotated[
         float,
-        typer.Option(
-            "--warmer",
-            metavar="K",
-            parser=partial(units.parse_number, unit="K", low=WARMING_K[0], high=WARMING_K[1]),
-            help="How much warmer that air is than it was in the place; not with --ambient.",
+        common.option(
+            "--warmer K",
+            "How much warmer that air is than it was in the place; not with --ambient.",
+            reads=partial(units.parse_number, unit="K", low=WARMING_K[0], high=WARMING_K[1]),
         ),
     ] = 0.0
     airflow_m_s: Annotated[
         float | None,
-        typer.Option(
-            "--airflow",
-            metavar="M_S",
-            parser=partial(units.parse_number, unit="m/s", low=AIRFLOW_M_S[0], high=AIRFLOW_M_S[1]),
-            help="Speed of the air at the drive.",
+        common.option(
+            "--airflow M_S",
+            "Speed of the air at the drive.",
+            reads=partial(units.parse_number, unit="m/s", low=AIRFLOW_M_S[0], high=AIRFLOW_M_S[1]),
         ),
     ] = None
     duration_s: Annotated[
         float | None,
-        typer.Option(
-            "--for",
-            metavar="TIME",
-            parser=common.seconds_between(1),
-            help="How long; default: the step's or recorded time, or 10m.",
+        common.option(
+            "--for TIME",
+            "How long; default: the step's or recorded time, or 10m.",
+            reads=common.seconds_between(1),
         ),
     ] = None
 
@@ -222,42 +215,37 @@ def predict_command(
     case: CaseOptions,
     heatsink: Annotated[
         str | None,
-        typer.Option(
-            metavar="PLACE|K_PER_W",
-            parser=named.heatsink_of,
-            help="Add a heatsink: that of a place (heatsoak list places), or one of so many "
+        common.option(
+            "PLACE|K_PER_W",
+            "Add a heatsink: that of a place (heatsoak list places), or one of so many "
             "K/W, such as 2.",
-            autocompletion=completion.enclosures,
+            reads=named.heatsink_of,
+            offers=completion.enclosures,
         ),
     ] = None,
     holds_mb_s: Annotated[
         float | None,
-        typer.Option(
-            "--holds",
-            metavar="RATE",
-            parser=units.parse_rate_mb_s,
-            help="Also: does it hold 1490MB/s throughout?",
+        common.option(
+            "--holds RATE", "Also: does it hold 1490MB/s throughout?", reads=units.parse_rate_mb_s
         ),
     ] = None,
     min_probability: Annotated[
         float | None,
-        typer.Option(
-            metavar="P",
-            parser=units.parse_share,
-            help="Exit 1 if it holds the rate, or full speed, with a lower probability: 0.95, 95%.",
+        common.option(
+            "P",
+            "Exit 1 if it holds the rate, or full speed, with a lower probability: 0.95, 95%.",
+            reads=units.parse_share,
         ),
     ] = None,
     cooling: Annotated[
         bool,
-        typer.Option(
-            "--cooling", help="Say how little cooling is enough, and what heatsinks would bring."
+        common.option(
+            "--cooling", "Say how little cooling is enough, and what heatsinks would bring."
         ),
     ] = False,
     prices: Annotated[
         list[str] | None,
-        typer.Option(
-            "--price", metavar="HEATSINK=PRICE", help="With --cooling: also the gain for its price."
-        ),
+        common.option("--price HEATSINK=PRICE", "With --cooling: also the gain for its price."),
     ] = None,
     output_format: common.FormatOption = "text",
 ) -> int:

@@ -26,26 +26,13 @@ from heatsoak.words import counted, size_text
 
 ByOption = Annotated[
     str,
-    typer.Option(
-        "--by",
-        metavar="COMMAND",
-        help="How a host is reached: 'ssh {host}', 'srun -w {host}', 'docker exec -i {host}', or "
+    common.option(
+        "--by COMMAND",
+        "How a host is reached: 'ssh {host}', 'srun -w {host}', 'docker exec -i {host}', or "
         "'sh -c' for this machine.",
     ),
 ]
 _SSH = "ssh {host}"
-SchedulerOption = Annotated[str | None, typer.Option("--scheduler", metavar="ADDRESS", hidden=True)]
-
-WaitOption = Annotated[
-    float,
-    typer.Option(
-        "--wait",
-        metavar="TIME",
-        parser=parse_seconds,
-        show_default="60s",
-        help="Wait so long at the start for hosts that are missing.",
-    ),
-]
 
 #: In what the plans of drives differ that are tested alike.
 _APART: dict[str, Any] = {"target": "", "conditions": {}, "simulation_s": None}
@@ -55,21 +42,16 @@ rack_app = typer.Typer(callback=print_help_alone, invoke_without_command=True)
 
 @rack_app.command("drives")
 def drives_command(
-    hosts: Annotated[
-        list[str],
-        typer.Argument(metavar="HOST...", help="Hosts, or a file that lists them."),
-    ],
+    hosts: Annotated[list[str], common.argument("HOST...", "Hosts, or a file that lists them.")],
     by: ByOption = _SSH,
     output: Annotated[
         Path | None,
-        common.output_option("FILE", "Write those that may be written to this file."),
+        common.option("--output -o FILE", "Write those that may be written to this file."),
     ] = None,
     force: common.ForceOption = False,
     output_format: common.FormatOption = "text",
-    scheduler: SchedulerOption = None,
 ) -> int:
     """List the drives of all hosts, and what was found on them."""
-    _without_dask(scheduler)
     if output is not None:
         check_free([output], force=force)
     files = [one for one in hosts if Path(one).is_file()]
@@ -91,15 +73,6 @@ def drives_command(
     return errors.ToolError.exit_code if lost else 0
 
 
-def _without_dask(scheduler: str | None) -> None:
-    """Say that racks go without a scheduler; for one release."""
-    if scheduler is not None:
-        announce(
-            f"--scheduler {scheduler}: hosts are reached by --by now, ssh if it is left out: "
-            "docs/racks.md"
-        )
-
-
 @rack_app.command("run", help="Run a protocol on each drive of a rack, and collect recordings.")
 @common.with_groups
 def run_command(
@@ -107,36 +80,39 @@ def run_command(
     limits: common.LimitOptions,
     drives: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="The drives to test, and to erase, as `rack drives -o` lists them."
-        ),
+        common.option("FILE", "The drives to test, and to erase, as `rack drives -o` lists them."),
     ] = None,
     by: ByOption = _SSH,
     output: Annotated[
         Path | None,
-        common.output_option(
-            "DIR", "Collect here; a run that was started there is followed again."
+        common.option(
+            "--output -o DIR", "Collect here; a run that was started there is followed again."
         ),
     ] = None,
     together: Annotated[
         state.Together,
-        typer.Option(
-            help="Begin at the same moment: drives of a host, which share its air, all, or none."
+        common.option(
+            "", "Begin at the same moment: drives of a host, which share its air, all, or none."
         ),
     ] = "host",
     resume: Annotated[
-        bool, typer.Option("--resume", help="Resume the tests in -o that were cut short.")
+        bool, common.option("--resume", "Resume the tests in -o that were cut short.")
     ] = False,
     again: Annotated[
-        bool,
-        typer.Option("--again", help="Test drives again that another run tested in the same way."),
+        bool, common.option("--again", "Test drives again that another run tested in the same way.")
     ] = False,
-    wait_s: WaitOption = 60.0,
+    wait_s: Annotated[
+        float,
+        common.option(
+            "--wait TIME",
+            "Wait so long at the start for hosts that are missing.",
+            reads=parse_seconds,
+            show_default="60s",
+        ),
+    ] = 60.0,
     dry_run: common.DryRunOption = False,
     output_format: common.FormatOption = "text",
-    scheduler: SchedulerOption = None,
 ) -> int:
-    _without_dask(scheduler)
     protocol = wanted.load()
     directory = output or default_directory(f"rack-{protocol.name}")
     with common.progress_bar(stays=False) as progress:
@@ -178,14 +154,10 @@ def _followed(asked: running.RackRequest) -> state.Rack:
 
 @rack_app.command("stop")
 def stop_command(
-    directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Where the run's recordings are collected.")
-    ],
+    directory: Annotated[Path, common.argument("DIR", "Where the run's recordings are collected.")],
     by: ByOption = _SSH,
-    scheduler: SchedulerOption = None,
 ) -> int:
     """Stop the tests of a run as Ctrl-C would, and let none begin; what they recorded is kept."""
-    _without_dask(scheduler)
     count = running.stop_rack(directory, Reach(by))
     told = counted(count, "test was", "tests were")
     print_out(f"{told} told to stop; heatsoak rack run with -o {directory} collects what there is")
@@ -257,29 +229,29 @@ def _print_previews(asked: running.RackRequest, output_format: common.OutputForm
 def report_command(
     directories: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="DIR...", help="Take all recordings below, and the rack.json of a rack run."
-        ),
+        common.argument("DIR...", "Take all recordings below, and the rack.json of a rack run."),
     ],
     output: Annotated[
         Path | None,
-        common.output_option("FILE", "Write a page (.html), table (.csv, .md), .xml or .jsonl."),
+        common.option(
+            "--output -o FILE", "Write a page (.html), table (.csv, .md), .xml or .jsonl."
+        ),
     ] = None,
     by_place: Annotated[
         str | None,
-        typer.Option(
-            metavar="KEY,...",
-            help="The labels that are the place; default: host and cooling, where they vary.",
+        common.option(
+            "KEY,...", "The labels that are the place; default: host and cooling, where they vary."
         ),
     ] = None,
     force: common.ForceOption = False,
     output_format: common.FormatOption = "text",
     fail_on: Annotated[
         Literal["throttle", "unknown", "outlier", "any"] | None,
-        typer.Option(
-            help="Exit 1 if a step throttles or may have (throttle), if nothing tells whether it "
+        common.option(
+            "",
+            "Exit 1 if a step throttles or may have (throttle), if nothing tells whether it "
             "does (unknown), if a drive is worse than others of its model (outlier), or for all "
-            "of these and any fall of throughput (any)."
+            "of these and any fall of throughput (any).",
         ),
     ] = None,
     fail_below: common.FailBelowOption = None,

@@ -30,12 +30,9 @@ host_app = typer.Typer(
     callback=print_help_alone,
     invoke_without_command=True,
 )
-RunArgument = Annotated[
-    str, typer.Argument(metavar="RUN", help="A name for the run, the same on all hosts.")
-]
+RunArgument = Annotated[str, common.argument("RUN", "A name for the run, the same on all hosts.")]
 HostOption = Annotated[
-    str | None,
-    typer.Option("--host", metavar="NAME", help="What this host is called; default: its own name."),
+    str | None, common.option("--host NAME", "What this host is called; default: its own name.")
 ]
 
 
@@ -45,23 +42,20 @@ def start_command(
     run: RunArgument,
     wanted: common.ProtocolOptions,
     on: Annotated[
-        str | None, typer.Option(help="A drive's serial, or a target as for `run`.")
+        str | None, common.option("", "A drive's serial, or a target as for `run`.")
     ] = None,
-    erase: Annotated[
-        str | None, typer.Option(metavar="ID", help="As for `run`: lose its data.")
-    ] = None,
-    sensors: Annotated[str | None, typer.Option(metavar="DIR", help="As for `run`.")] = None,
+    erase: Annotated[str | None, common.option("ID", "As for `run`: lose its data.")] = None,
+    sensors: Annotated[str | None, common.option("DIR", "As for `run`.")] = None,
     drives: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Instead of --on: this host's drives in a rack's file."),
+        Path | None, common.option("FILE", "Instead of --on: this host's drives in a rack's file.")
     ] = None,
     together: Annotated[
-        state.Together, typer.Option(help="As for `rack run`; what waits for the rack gets `go`.")
+        state.Together, common.option("", "As for `rack run`; what waits for the rack gets `go`.")
     ] = "host",
     resume: Annotated[
-        bool, typer.Option("--resume", help="Resume what was stopped, cut short, or failed.")
+        bool, common.option("--resume", "Resume what was stopped, cut short, or failed.")
     ] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Return when all have ended.")] = False,
+    wait: Annotated[bool, common.option("--wait", "Return when all have ended.")] = False,
     dry_run: common.DryRunOption = False,
     host_name: HostOption = None,
 ) -> int:
@@ -150,9 +144,7 @@ def status_command(run: RunArgument, host_name: HostOption = None) -> int:
 @host_app.command("go")
 def go_command(
     run: RunArgument,
-    in_s: Annotated[
-        float, typer.Option("--in", metavar="TIME", parser=parse_seconds, help="In so long.")
-    ] = 0.0,
+    in_s: Annotated[float, common.option("--in TIME", "In so long.", reads=parse_seconds)] = 0.0,
     host_name: HostOption = None,
 ) -> int:
     """Let the tests begin that wait for the whole rack."""
@@ -165,11 +157,11 @@ def collect_command(
     run: RunArgument,
     output: Annotated[
         Path | None,
-        common.output_option("DIR", "Copy to DIR/HOST/TEST; without, a tar on standard output."),
+        common.option(
+            "--output -o DIR", "Copy to DIR/HOST/TEST; without, a tar on standard output."
+        ),
     ] = None,
-    test: Annotated[
-        str | None, typer.Option("--test", metavar="NAME", help="This test alone.")
-    ] = None,
+    test: Annotated[str | None, common.option("--test NAME", "This test alone.")] = None,
     host_name: HostOption = None,
 ) -> int:
     """Give what the tests that have ended recorded."""
@@ -194,9 +186,10 @@ def stop_command(run: RunArgument, host_name: HostOption = None) -> int:
 @host_app.command("metrics")
 def metrics_command(
     output: Annotated[
-        Path | None, common.output_option("FILE", "For node_exporter: ...prom in its directory.")
+        Path | None,
+        common.option("--output -o FILE", "For node_exporter: ...prom in its directory."),
     ] = None,
-    run: Annotated[str, typer.Option(metavar="RUN", help="Of this run alone.")] = "*",
+    run: Annotated[str, common.option("RUN", "Of this run alone.")] = "*",
     host_name: HostOption = None,
 ) -> int:
     """Write where this host's tests stand, and what their drives do, for Prometheus."""

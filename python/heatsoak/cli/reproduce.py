@@ -3,8 +3,6 @@
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-import typer
-
 from heatsoak import catalog
 from heatsoak import reproduce as reproduction
 from heatsoak.cli import common, completion
@@ -17,42 +15,40 @@ from heatsoak.words import number_text, percent_text
 def reproduce_command(
     figure_set: Annotated[
         FigureSet,
-        typer.Option(
+        common.option(
             "--set",
-            help="published: what the catalog was built with; modern: an outside test, figures of "
+            "published: what the catalog was built with; modern: an outside test, figures of "
             "2015 to 2026.",
         ),
     ] = FigureSet.PUBLISHED,
     leave_out: Annotated[
         Literal["drive"] | None,
-        typer.Option(
-            help="drive: predict each drive from its class and data sheet, without what was fitted "
-            "to it; only with --set modern."
+        common.option(
+            "",
+            "drive: predict each drive from its class and data sheet, without what was fitted "
+            "to it; only with --set modern.",
         ),
     ] = None,
     drive: Annotated[
         str | None,
-        typer.Option(
-            metavar="DRIVE",
-            parser=common.drive_id,
-            help="Only figures of this drive; a TOML file replaces the drive with its model.",
-            autocompletion=completion.simulated,
+        common.option(
+            "DRIVE",
+            "Only figures of this drive; a TOML file replaces the drive with its model.",
+            reads=common.drive_id,
+            offers=completion.simulated,
         ),
     ] = None,
     only: Annotated[
         str | None,
-        typer.Option(
-            metavar="ID-PREFIX",
-            help="Only figures whose id starts with this.",
-            autocompletion=completion.figures,
+        common.option(
+            "ID-PREFIX", "Only figures whose id starts with this.", offers=completion.figures
         ),
     ] = None,
     min_figures: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=0, help="Exit 1 if fewer than N counted figures hold."),
+        int | None, common.option("N", "Exit 1 if fewer than N counted figures hold.", min=0)
     ] = None,
     output: common.OutputOption = None,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of the simulated drives.")] = 0,
+    seed: Annotated[int, common.option("", "Random seed of the simulated drives.", min=0)] = 0,
     output_format: common.FormatOption = "text",
 ) -> int:
     custom = {}

@@ -37,10 +37,10 @@ _DEMO_DRIVE = "samsung-950-pro-512"
 
 _ToOption = Annotated[
     str | None,
-    typer.Option(
-        metavar="TARGET",
-        help="The destination of a protocol that copies; --on is then the source.",
-        autocompletion=completion.targets,
+    common.option(
+        "TARGET",
+        "The destination of a protocol that copies; --on is then the source.",
+        offers=completion.targets,
     ),
 ]
 
@@ -59,39 +59,35 @@ def run_command(
     wanted: common.ProtocolOptions,
     limits: common.LimitOptions,
     directory: Annotated[
-        str | None, typer.Argument(metavar="DIR", help="A directory to test, as with --on.")
+        str | None, common.argument("DIR", "A directory to test, as with --on.")
     ] = None,
     on: Annotated[
         str | None,
-        typer.Option(
-            metavar="TARGET",
-            help="sim:DRIVE[@PLACE], a directory, a file, /dev/..., a serial, or nbd+unix://...",
-            autocompletion=completion.targets,
+        common.option(
+            "TARGET",
+            "sim:DRIVE[@PLACE], a directory, a file, /dev/..., a serial, or nbd+unix://...",
+            offers=completion.targets,
         ),
     ] = None,
     to: _ToOption = None,
     output: common.OutputOption = None,
     erase: Annotated[
         str | None,
-        typer.Option(
-            metavar="ID",
-            help="The drive whose data may be destroyed; ID:NOT-EMPTY if it holds any.",
-        ),
+        common.option("ID", "The drive whose data may be destroyed; ID:NOT-EMPTY if it holds any."),
     ] = None,
     power_sensor: common.PowerSensorOption = None,
     sensors: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Where an NBD export's drive has its sensors: the DIR of heatsoak lab nbd.",
+        common.option(
+            "DIR", "Where an NBD export's drive has its sensors: the DIR of heatsoak lab nbd."
         ),
     ] = None,
     tmt1_c: Annotated[float | None, _threshold("TMT1")] = None,
     tmt2_c: Annotated[float | None, _threshold("TMT2")] = None,
     resume: Annotated[
         bool,
-        typer.Option(
-            "--resume", help="Resume what was started in -o, or the last run that was cut short."
+        common.option(
+            "--resume", "Resume what was started in -o, or the last run that was cut short."
         ),
     ] = False,
     dry_run: common.DryRunOption = False,

@@ -5,11 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
-import typer
-
 from heatsoak import catalog, system
-from heatsoak.cli import completion
-from heatsoak.cli.common import console
+from heatsoak.cli import common, completion
 from heatsoak.errors import UsageError
 from heatsoak.output import print_out
 from heatsoak.units import MB, parse_rate_mb_s
@@ -24,26 +21,21 @@ _PORT = 8950
 
 def serve_command(
     directory: Annotated[
-        Path,
-        typer.Argument(metavar="DIR", help="Show the recordings below this directory."),
+        Path, common.argument("DIR", "Show the recordings below this directory.")
     ] = Path(),
     port: Annotated[
         int | None,
-        typer.Option(
-            min=0, max=65535, help="Port on 127.0.0.1, 8950 if not given; 0 for any free one."
+        common.option(
+            "", "Port on 127.0.0.1, 8950 if not given; 0 for any free one.", min=0, max=65535
         ),
     ] = None,
     socket: Annotated[
         Path | None,
-        typer.Option(
-            metavar="PATH", help="Serve on a new Unix socket of yours alone, not on a port."
-        ),
+        common.option("PATH", "Serve on a new Unix socket of yours alone, not on a port."),
     ] = None,
     token_file: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Ask for the token in this file, or HEATSOAK_TOKEN, not a new one."
-        ),
+        common.option("FILE", "Ask for the token in this file, or HEATSOAK_TOKEN, not a new one."),
     ] = None,
 ) -> None:
     # other commands should not have to load a web server
@@ -58,8 +50,10 @@ def serve_command(
 
     def ready(address: str) -> None:
         # an address that wraps cannot be clicked
-        console().print(f"{address} shows the recordings below {directory}{whose}", soft_wrap=True)
-        console().print("press Ctrl-C to stop", soft_wrap=True)
+        common.console().print(
+            f"{address} shows the recordings below {directory}{whose}", soft_wrap=True
+        )
+        common.console().print("press Ctrl-C to stop", soft_wrap=True)
 
     serve(directory, socket or (_PORT if port is None else port), token, ready)
 
@@ -67,33 +61,26 @@ def serve_command(
 def nbd_command(
     drive: Annotated[
         str,
-        typer.Argument(
-            metavar="DRIVE",
-            help="A simulated drive's id, or its TOML file.",
-            autocompletion=completion.simulated,
+        common.argument(
+            "DRIVE", "A simulated drive's id, or its TOML file.", offers=completion.simulated
         ),
     ],
-    socket: Annotated[Path, typer.Option(metavar="PATH", help="Unix socket to serve on.")],
+    socket: Annotated[Path, common.option("PATH", "Unix socket to serve on.")],
     place: Annotated[
         str | None,
-        typer.Option(
-            metavar="PLACE",
-            help="A place's name (heatsoak list places), or its TOML file.",
-            autocompletion=completion.enclosures,
+        common.option(
+            "PLACE",
+            "A place's name (heatsoak list places), or its TOML file.",
+            offers=completion.enclosures,
         ),
     ] = None,
     speed_mb_s: Annotated[
         float | None,
-        typer.Option(
-            "--speed", metavar="RATE", parser=parse_rate_mb_s, help="Maximum throughput: 200MB/s."
-        ),
+        common.option("--speed RATE", "Maximum throughput: 200MB/s.", reads=parse_rate_mb_s),
     ] = None,
-    time_factor: Annotated[
-        float, typer.Option(metavar="F", help="Time-acceleration factor.")
-    ] = 1.0,
+    time_factor: Annotated[float, common.option("F", "Time-acceleration factor.")] = 1.0,
     sensors: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="New directory for its sensors and true state."),
+        Path | None, common.option("DIR", "New directory for its sensors and true state.")
     ] = None,
 ) -> int:
     system.require_linux("heatsoak lab nbd")

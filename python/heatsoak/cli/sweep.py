@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from heatsoak.cli import common
 from heatsoak.errors import UsageError
 from heatsoak.output import Console, Text, table_of
@@ -16,40 +14,31 @@ from heatsoak.words import percent_text
 def sweep_command(
     grid: Annotated[
         Path,
-        typer.Argument(
-            metavar="GRID.toml",
-            help="Drives, enclosures, workloads, and what is changed about them.",
+        common.argument(
+            "GRID.toml", "Drives, enclosures, workloads, and what is changed about them."
         ),
     ],
     output: Annotated[
         Path | None,
-        common.output_option(
-            "DIR", "Where the table is, or goes; default: sweeps/ and the grid's name."
+        common.option(
+            "--output -o DIR", "Where the table is, or goes; default: sweeps/ and the grid's name."
         ),
     ] = None,
     draws: Annotated[
         int,
-        typer.Option(
-            min=1, metavar="N", help="Likely drives at each point: 40 as predict, 1 is the middle."
-        ),
+        common.option("N", "Likely drives at each point: 40 as predict, 1 is the middle.", min=1),
     ] = DRAWS,
     jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs", "-j", min=1, metavar="N", help="Processes; default: one a processor."
-        ),
+        int | None, common.option("--jobs -j N", "Processes; default: one a processor.", min=1)
     ] = None,
     scheduler: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="Work on the Dask cluster of this scheduler."),
+        str | None, common.option("ADDRESS", "Work on the Dask cluster of this scheduler.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of likely drives.")] = 0,
+    seed: Annotated[int, common.option("", "Random seed of likely drives.", min=0)] = 0,
     min_share: Annotated[
         float | None,
-        typer.Option(
-            metavar="SHARE",
-            parser=parse_share,
-            help="Exit 1 if fewer of the points keep full speed: 0.95, 95%.",
+        common.option(
+            "SHARE", "Exit 1 if fewer of the points keep full speed: 0.95, 95%.", reads=parse_share
         ),
     ] = None,
     output_format: common.FormatOption = "text",

@@ -24,19 +24,18 @@ _CORE_NAMES = {"fio3": "iolog-v3", "fio2": "iolog-v2"}
 
 
 SHAPE_HELP = "A bundled shape (destroyer, heavy, light), or a shape's TOML file."
-ShapeArgument = Annotated[str, typer.Argument(metavar="SHAPE", help=SHAPE_HELP)]
+ShapeArgument = Annotated[str, common.argument("SHAPE", SHAPE_HELP)]
 ScaleOption = Annotated[
-    float, typer.Option("--scale", min=1e-9, max=1000, help="Multiply the number of I/Os by this.")
+    float, common.option("--scale", "Multiply the number of I/Os by this.", min=1e-9, max=1000)
 ]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, max=2**64 - 1, help="Random seed.")]
+SeedOption = Annotated[int, common.option("--seed", "Random seed.", min=0, max=2**64 - 1)]
 IdleLimitOption = Annotated[
     float,
-    typer.Option(
-        "--idle-limit",
-        metavar="TIME",
-        parser=units.parse_seconds,
+    common.option(
+        "--idle-limit TIME",
+        "Truncate idle times to this.",
+        reads=units.parse_seconds,
         show_default="25ms",
-        help="Truncate idle times to this.",
     ),
 ]
 #: As in the replays of the articles that published statistics of traces.
@@ -49,24 +48,22 @@ trace_app = typer.Typer(callback=print_help_alone, invoke_without_command=True)
 def stats_command(
     trace: Annotated[
         str,
-        typer.Argument(
-            metavar="FILE|SHAPE",
-            help="A trace (fio iolog, blkparse text, MSR-Cambridge CSV) or a shape.",
+        common.argument(
+            "FILE|SHAPE", "A trace (fio iolog, blkparse text, MSR-Cambridge CSV) or a shape."
         ),
     ],
     scale: ScaleOption = 1.0,
     seed: SeedOption = 0,
     idle_limit_s: IdleLimitOption = _IDLE_LIMIT_S,
     damaged: Annotated[
-        Literal["error", "skip"], typer.Option(help="What to do with damaged lines of a file.")
+        Literal["error", "skip"], common.option("", "What to do with damaged lines of a file.")
     ] = "error",
     span_bytes: Annotated[
         int | None,
-        typer.Option(
-            "--span",
-            metavar="SIZE",
-            parser=units.parse_size,
-            help="The drive's size; I/O beyond it counts as damage.",
+        common.option(
+            "--span SIZE",
+            "The drive's size; I/O beyond it counts as damage.",
+            reads=units.parse_size,
         ),
     ] = None,
     device: common.DeviceOption = None,
@@ -95,12 +92,11 @@ def stats_command(
 @trace_app.command("make")
 def make_command(
     shape: ShapeArgument,
-    output: Annotated[Path, common.output_option("FILE", "File to write.")],
+    output: Annotated[Path, common.option("--output -o FILE", "File to write.")],
     scale: ScaleOption = 1.0,
     seed: SeedOption = 0,
     trace_format: Annotated[
-        Literal["fio3", "fio2", "msr", "blkparse"],
-        typer.Option("--as", help="Format of the file."),
+        Literal["fio3", "fio2", "msr", "blkparse"], common.option("--as", "Format of the file.")
     ] = "fio3",
     force: common.ForceOption = False,
 ) -> None:

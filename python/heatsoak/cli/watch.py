@@ -4,7 +4,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.live import Live
 
 from heatsoak import system, writing
@@ -30,29 +29,27 @@ _DRAWN_EACH_S = 1.0
 def watch_command(
     device: Annotated[
         str,
-        typer.Argument(
-            metavar="DEVICE",
-            help="The drive, or a directory on it: /dev/nvme0n1, nvme0n1, a serial, /home.",
-            autocompletion=completion.devices,
+        common.argument(
+            "DEVICE",
+            "The drive, or a directory on it: /dev/nvme0n1, nvme0n1, a serial, /home.",
+            offers=completion.devices,
         ),
     ],
     duration_s: Annotated[
         float | None,
-        typer.Option(
-            "--for",
-            metavar="TIME",
-            parser=common.seconds_between(0.1),
-            help="Stop automatically after 90s, 30m, 8h...",
+        common.option(
+            "--for TIME",
+            "Stop automatically after 90s, 30m, 8h...",
+            reads=common.seconds_between(0.1),
         ),
     ] = None,
     interval_s: Annotated[
         float,
-        typer.Option(
-            "--interval",
-            metavar="TIME",
-            parser=common.seconds_between(0.01, 60),
+        common.option(
+            "--interval TIME",
+            "How often the counters are read.",
+            reads=common.seconds_between(0.01, 60),
             show_default="100ms",
-            help="How often the counters are read.",
         ),
     ] = 0.1,
     power_sensor: common.PowerSensorOption = None,

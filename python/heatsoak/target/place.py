@@ -180,9 +180,7 @@ def parse_place(text: str, roots: Roots | None = None) -> Place:
         called, at, enclosure = name.partition("@")
         drive = catalog.drive_called(called)
         catalog.load_drive(drive)
-        if at and not enclosure:
-            raise errors.UsageError(f"{text}: no place is named behind the @: leave it out, too")
-        if enclosure:
+        if at:
             catalog.load_enclosure(enclosure)
         return Place(f"sim:{drive}{at}{enclosure}", "simulated", drive, enclosure or None)
     system.require_linux(f"{text}: loading a real drive")
