@@ -209,7 +209,17 @@ def test_a_purge_of_the_export_is_a_purge_of_the_drive(tmp_path: Path) -> None:
 def test_a_drive_that_would_have_no_flash_left_gets_one_line(
     tmp_path: Path, small_drive: Path
 ) -> None:
-    words = ["nbd", str(small_drive), "--socket", "s", "--speed", "1MB", "--sensors", "sensors"]
+    words = [
+        "lab",
+        "nbd",
+        str(small_drive),
+        "--socket",
+        "s",
+        "--speed",
+        "1MB",
+        "--sensors",
+        "sensors",
+    ]
     said = complaint(heatsoak_here(*words, cwd=tmp_path), 3)
     assert "nbdkit failed to start: " in said
     assert "nand.block_bytes" in said

@@ -208,7 +208,7 @@ def test_what_is_read_stays(ground: Path) -> None:
         "fit log.csv --next log.csv",
         "fit r --power log.csv -o log.csv",
         "report r --power log.csv -o log.csv",
-        "trace make shape.toml -o shape.toml",
+        "lab trace make shape.toml -o shape.toml",
     ):
         assert "is what is read" in complaint_of(ground, *line.split(), "--force"), line
 
@@ -255,14 +255,14 @@ WRITERS = {
     "sweep": "sweep grid.toml --jobs 1 --draws 2 -o m/x",
     "history": "history . -o m/x.parquet",
     "fit": "fit r -o m/x.toml",
-    "trace": "trace make light --scale 0.0005 -o m/x",
+    "trace": "lab trace make light --scale 0.0005 -o m/x",
     "rack report": "rack report r -o m/x.html",
-    "sensors": "nbd small.toml --socket s --sensors m/x",
+    "sensors": "lab nbd small.toml --socket s --sensors m/x",
 }
 #: These say that a place is read-only before they begin anything.
 BEFORE = {
     "demo": "demo -o m/x",
-    "reproduce": "reproduce -o m/x",
+    "reproduce": "lab reproduce -o m/x",
     "rack drives": "rack drives b1 --by false -o m/x",
     "test file": "run tiny.toml --on m -o x",
 }

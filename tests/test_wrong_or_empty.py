@@ -50,11 +50,11 @@ EMPTY = [
     ("import log.csv -o new --into @", "--into is empty"),
     ("export rec -o @", "-o is empty"),
     ("demo -o @", "-o is empty"),
-    ("reproduce -o @", "-o is empty"),
+    ("lab reproduce -o @", "-o is empty"),
     ("serve @", "the word after serve is empty"),
-    ("nbd small.toml --socket @", "--socket is empty"),
-    ("trace stats @", "the word after stats is empty"),
-    ("trace make light -o @", "-o is empty"),
+    ("lab nbd small.toml --socket @", "--socket is empty"),
+    ("lab trace stats @", "the word after stats is empty"),
+    ("lab trace make light -o @", "-o is empty"),
 ]
 
 
@@ -164,7 +164,7 @@ NEVER = "/proc/self/fdinfo"
 def test_a_place_that_cannot_be_written_is_said_before_anything_runs(ground: Path) -> None:
     for line in (
         *("run tiny.toml --on sim:small.toml -o @", "run tiny.toml --on . -o @", "demo -o @"),
-        *("import log.csv -o @", "import log.csv missing -o @", "reproduce -o @"),
+        *("import log.csv -o @", "import log.csv missing -o @", "lab reproduce -o @"),
         *("report rec -o @.html", "report rec missing -o @.csv", "export rec -o @.csv"),
     ):
         words = line.replace("@", f"{NEVER}/new").split()

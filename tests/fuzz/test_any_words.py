@@ -101,14 +101,14 @@ VALUES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 #: What ends or shortens a command that would go on for long; the last word of an option counts.
 LAST: dict[str, tuple[str, ...]] = {
-    "trace make": ("--scale", "1e-4"),
-    "trace check": ("--scale", "1e-4"),
+    "lab trace make": ("--scale", "1e-4"),
+    "lab trace check": ("--scale", "1e-4"),
     "corpus": ("--count", "0"),
     "demo": ("-o", "rec"),
-    "reproduce": ("--only", "nothing"),
+    "lab reproduce": ("--only", "nothing"),
     "calibrate": ("--check", "--iterations", "0"),
     "serve": ("--port", "65536"),
-    "nbd": ("--socket", "missing/socket"),
+    "lab nbd": ("--socket", "missing/socket"),
     "watch": ("--for", "0.1s", "--interval", "99"),
 }
 #: What is said of a terminal, right or wrong.
@@ -120,20 +120,20 @@ ENVIRONMENT = {
     "TTY_COMPATIBLE": ("1",),
 }
 _SELDOM = (
-    *("calibrate", "reproduce", "demo", "corpus", "serve", "nbd", "drives", "protocols"),
-    *("watch", "trace check", "trace stats"),
+    *("calibrate", "lab reproduce", "demo", "corpus", "serve", "lab nbd", "list"),
+    *("watch", "lab trace check", "lab trace stats"),
 )
 
 
-def _commands() -> dict[str, Any]:
+def _commands(group: Any, before: str = "") -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
-        below = getattr(command, "commands", None)
-        found |= {f"{name} {sub}": it for sub, it in below.items()} if below else {name: command}
+    for name, command in group.commands.items():
+        is_group = hasattr(command, "commands")
+        found |= _commands(command, f"{before}{name} ") if is_group else {before + name: command}
     return found
 
 
-COMMANDS = _commands()
+COMMANDS = _commands(typer.main.get_command(app))
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +189,7 @@ def _words(chance: random.Random) -> list[str]:
     if chance.random() < 0.1 * oddness:
         words.insert(chance.randrange(len(words) + 1), chance.choice(WORDS))
     words += LAST.get(name, ())
-    if name == "trace stats" and not {"light", "quick"}.isdisjoint(words):
+    if name == "lab trace stats" and not {"light", "quick"}.isdisjoint(words):
         words += ["--scale", "1e-4"]
     if name == "run" and not _is_short(words):
         words.append("--dry-run")
