@@ -139,7 +139,7 @@ KINDS = {
         (
             *(f"{_RUN} sim:{{}} --dry-run",) * 4,
             *("predict {} --for 20s", "predict {} --workload read --for 20s --format json"),
-            "advise {} --for 20s",
+            "predict {} --cooling --for 20s",
             "run short.toml --on sim:{} --dry-run",
         ),
     ),
@@ -160,7 +160,7 @@ KINDS = {
         (
             *("predict {} --for 20s", "predict {} --for 20s --format json --holds 500MB/s"),
             *(f"{_RUN} sim:{{}} --dry-run", f"{_RUN} sim:small.toml@{{}} --dry-run"),
-            "advise {} --for 20s",
+            "predict {} --cooling --for 20s",
         ),
     ),
     "protocol": Kind(
