@@ -102,7 +102,8 @@ def counting_drive(
     """Serve memory at so many MB/s, full of what it `holds`."""
     directory.mkdir()
     at, pid, log, rate = (directory / name for name in ("socket", "pid", "log", "rate"))
-    command = ["nbdkit", "--exit-with-parent", "-f", "-U", str(at), "-P", str(pid)]
+    # one thread a connection: else one may find it closed by the other, and end the server
+    command = ["nbdkit", "--exit-with-parent", "--threads=1", "-f", "-U", str(at), "-P", str(pid)]
     command += ["--filter=log", "--filter=rate", "data", f"size={size_mib}M"]
     command += [f'data=("{holds}")*{(size_mib << 20) // len(holds)}' if holds else "data=0"]
     set_rate(rate, mb_s)
