@@ -341,9 +341,13 @@ def with_groups(command: Callable[..., int]) -> Callable[..., int]:
     return run
 
 
+#: A pipe has no width: no line is cut or wrapped for one.
+_PIPE_COLUMNS = 1000
+
+
 def console() -> output.Console:
-    """Return the console for results: standard output, as wide as the terminal or 120 columns."""
-    return output.Console(width=None if sys.stdout.isatty() else 120)
+    """Return the console for results: standard output, as wide as the terminal."""
+    return output.Console(width=None if sys.stdout.isatty() else _PIPE_COLUMNS)
 
 
 def show(

@@ -138,6 +138,10 @@ _SIMULATED: dict[str | None, str] = {
 }
 
 
+#: Names beside each other take so much of a line.
+_COLUMNS = 120
+
+
 def print_drives(
     drives: Iterable[dict[str, Any]], console: output.Console, *, known: bool = False
 ) -> None:
@@ -174,7 +178,8 @@ def print_drives(
         if names and (known or basis != "data sheet"):
             console.print()
             console.print(f"Simulated drives, for --on: {_SIMULATED[basis]}", soft_wrap=True)
-            console.print(Columns(map(output.Text, names), padding=(0, 2, 0, 0)))
+            columns = Columns(map(output.Text, names), padding=(0, 2, 0, 0))
+            console.print(columns, width=min(console.width, _COLUMNS))
     if simulated and not known:
         more = len(by_basis["data sheet"])
         console.print()

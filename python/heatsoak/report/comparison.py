@@ -27,7 +27,7 @@ _NAMES, _NARROW_NAME = (24, 14), 8
 #: What a narrow table needs besides its first column.
 _NARROW_REST = 44
 _ANY_WIDTH = 10_000
-#: Prose is not wider than this.
+#: Prose in a terminal is not wider than this.
 _MAX_LINE = 100
 #: Rates of a step, and those that a chart has besides the mean where it has room.
 _RATES = ("mean", "end", "before", "low")
@@ -177,7 +177,9 @@ def _print_scores(comparison: Comparison, console: output.Console) -> list[Compa
             shown.append(_Line(f"{name}, {row.unit}", row))
     _print_lines(shown, comparison, console, with_sign=True)
     for name, definition in dict.fromkeys((row.step, row.definition) for row in scores):
-        console.print(Padding(output.Text(f"{name}: {definition}", style="dim"), (0, 0, 0, 2)))
+        console.print(
+            Padding(output.Text(f"{name}: {definition}", style="dim"), (0, 0, 0, 2), expand=False)
+        )
     for row in scores:
         if len(row.steps) > 1 and row.title == "score" and row.group == comparison.groups[1]:
             _print_steps(row, scores, comparison, console)
@@ -352,7 +354,7 @@ def _fewer(comparison: Comparison) -> Comparison:
 
 def _print_title(comparison: Comparison, console: output.Console) -> None:
     baseline, *others = comparison.groups
-    width = min(console.width, _MAX_LINE)
+    width = min(console.width, _MAX_LINE) if console.is_terminal else console.width
     summary = comparison.summary
     if len(comparison.headlines) > 1:
         console.print(output.Text(summary.text, style=f"bold {_TONES[summary.tone]}"), width=width)

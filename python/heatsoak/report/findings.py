@@ -60,7 +60,7 @@ def print_first_screen(
         worst = sorted(range(len(rows)), key=lambda number: rows[number].badness)[: room - 1]
         kept = [rows[number] for number in sorted(worst)]
     if kept:
-        console.print(_table(kept, console.width))
+        console.print(_table(kept, console))
     if len(kept) < len(rows):
         others = Counter(row.verdict for row in rows) - Counter(row.verdict for row in kept)
         counts = ", ".join(f"{count} {verdict}" for verdict, count in others.most_common())
@@ -117,16 +117,29 @@ def _summary(label: str, recording: analysis.RecordingFindings) -> _Row:
     return replace(worst, max_temp_c=max(temps_c, default=None), badness=order)
 
 
-def _table(rows: Sequence[_Row], width: int) -> Table:
-    """The rows, with long names and texts cut so that each takes one line."""
-    names = len({row.recording for row in rows}) > 1
+#: So much of what is said of a row stays: "throttled by 50 %".
+_SAID = 17
+
+
+def _table(rows: Sequence[_Row], console: output.Console) -> Table:
+    """The rows, a line each; where there is little room, numbers go before what is said."""
     temps = any(row.max_temp_c is not None for row in rows)
-    numbers = [*(["Time"] if width >= 80 else []), "MB/s", *(["Hottest"] if temps else [])]
-    first = ["Recording"] if names else []
+    numbers = ["Time", "MB/s", *(["Hottest"] if temps else [])]
+    longest = max(len(row.text) for row in rows)
+    for left_out in ((), ("Time",), ("Time", "Hottest"), ("Time", "Hottest", "MB/s")):
+        table = _table_of(rows, [one for one in numbers if one not in left_out], console.width)
+        needed = console.measure(table, options=console.options.update(width=10_000)).maximum
+        if needed - max(longest - _SAID, 0) <= console.width:
+            break
+    return table
+
+
+def _table_of(rows: Sequence[_Row], numbers: Sequence[str], width: int) -> Table:
+    first = ["Recording"] if len({row.recording for row in rows}) > 1 else []
     table = output.table_of(*first, "Step", *numbers, "Verdict", "", numbers=numbers)
     for row in rows:
         cells: dict[str, str | output.Text] = {
-            "Recording": output.Text(words.shortened(row.recording, width // 4), no_wrap=True),
+            "Recording": output.Text(words.shortened(row.recording, width // 5), no_wrap=True),
             "Step": output.Text(words.shortened(row.what, width // 4), no_wrap=True),
             "Time": words.known_text(row.duration_s, words.duration_text),
             "MB/s": words.known_text(row.mean_mb_s),
@@ -456,4 +469,4 @@ def _print_evidence(
     at = words.number_text(episode.onset_s, 2)
     console.print(output.Text(f"{step.step}, the drop at {at} s: {named}"))
     for line in episode.evidence:
-        console.print(Padding(output.Text(line), (0, 0, 0, 2)))
+        console.print(Padding(output.Text(line), (0, 0, 0, 2), expand=False))
