@@ -125,13 +125,13 @@ class Matrix(workload.StrictModel):
         axes: the values of each condition; the cells are their product.
         exclude: cells that are not run, each given by some of its conditions.
         by_hand: axes that only hands can change on a real machine, such as the slot.
-        enclosure: the simulated place of a cell, with ``{axis}`` for a value.
+        enclosure: the simulated place of a cell, with ``{axis}`` for a value; ``place`` in TOML.
     """
 
     axes: dict[str, Annotated[list[Label], Field(min_length=1)]] = Field(min_length=1)
     exclude: list[Conditions] = Field(default_factory=list)
     by_hand: list[str] = Field(default_factory=list)
-    enclosure: str | None = None
+    enclosure: str | None = Field(None, validation_alias=AliasChoices("place", "enclosure"))
 
     @model_validator(mode="after")
     def _check(self) -> Self:

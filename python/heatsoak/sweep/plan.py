@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import psutil
-from pydantic import BeforeValidator, Field
+from pydantic import AliasChoices, BeforeValidator, Field
 
 import heatsoak
 from heatsoak import catalog, system, units
@@ -124,7 +124,7 @@ class Grid(Strict):
 
     Attributes:
         drives: of the catalog, or files of twins and drives.
-        enclosures: places of the catalog or of the twins; None is each drive's own.
+        enclosures: places of the catalog or of the twins (in TOML ``places``); None: its own.
         workloads: as `predict --workload` takes them.
         ambient_c, warmer_k, airflow_m_s, heatsink, holds: as `predict` has them; None is without.
         for_s: how long; None is as long as `predict` takes without ``--for``.
@@ -132,7 +132,9 @@ class Grid(Strict):
 
     drives: Annotated[tuple[str, ...], _axis(_word)]
     workloads: Annotated[tuple[str, ...], _axis(_word)] = ("write",)
-    enclosures: Annotated[tuple[str | None, ...], _axis(_word)] = (None,)
+    enclosures: Annotated[tuple[str | None, ...], _axis(_word)] = Field(
+        (None,), validation_alias=AliasChoices("places", "enclosures")
+    )
     ambient_c: Annotated[tuple[float | None, ...], _number(case.AMBIENT_C, "C")] = (None,)
     warmer_k: Annotated[tuple[float | None, ...], _number(case.WARMING_K, "K")] = (None,)
     airflow_m_s: Annotated[tuple[float | None, ...], _number(case.AIRFLOW_M_S, "m/s")] = (None,)
@@ -146,16 +148,13 @@ class Grid(Strict):
     def changes(self) -> list[PointChange]:
         """The parameters' combinations, the last axis fastest."""
         axes = (self.ambient_c, self.warmer_k, self.airflow_m_s, self.heatsink, self.holds)
-        return [
-            PointChange.model_validate(dict(zip(PointChange.model_fields, values, strict=True)))
-            for values in product(*axes)
-        ]
+        points = (dict(zip(PointChange.model_fields, one, strict=True)) for one in product(*axes))
+        return [PointChange.model_validate(point) for point in points]
 
     @property
     def size(self) -> int:
         """How many points it has."""
-        axes = (getattr(self, name) for name in type(self).model_fields)
-        return int(np.prod([len(axis) for axis in axes], dtype=object))
+        return int(np.prod([len(axis) for _, axis in self], dtype=object))
 
 
 def load_grid(path: Path) -> Grid:
