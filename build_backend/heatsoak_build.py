@@ -1,7 +1,7 @@
 """The build backend (PEP 517, PEP 660): makes what maturin does not, then hands over to it.
 
-That is the page's bundle, a wheel's manual pages and, on Linux, the plugin of ``lab nbd``. The plugin
-is linked as maturin links:
+That is the page's bundle, a wheel's manual pages and, on Linux, the plugin of ``lab nbd``. It is
+linked as maturin links:
 ``--config-settings build-args="--compatibility manylinux2014 --zig"`` makes a wheel for any Linux
 (``make wheel``). An editable install with ``--config-settings wheel=FILE`` builds
 nothing: it takes what is compiled, and what describes the package, out of that wheel.
