@@ -42,7 +42,8 @@ def figures(found: analysis.RecordingFindings, meta: RecordingMeta) -> list[tupl
     if step and claim and claim.loss_pct:
         falls = [one for one in step.episodes if one.onset_s == claim.onset_s]
         loss = falls[0].mean_depth_text if falls else words.percent_text(claim.loss_pct)
-        by = claims.cause_text(claim) if claim.shares else claims.CAUSE_WORDS[claim.by]
+        open_ = {"yes": "heat", "no": "not heat"}.get(claim.heat or "", "an unknown cause")
+        by = open_ if claim.share is None else claims.cause_text(claim)
         told.append((loss, f"of its speed lost: {by}"))
         at = "" if claim.temp_c is None else f", at {words.temp_text(claim.temp_c)}"
         when = "" if claim.onset_s is None else f"after {words.duration_text(claim.onset_s)}"
@@ -51,8 +52,7 @@ def figures(found: analysis.RecordingFindings, meta: RecordingMeta) -> list[tupl
         told.append(("none", "of its speed lost"))
     temps_c = [one.max_temp_c for one in (*found.steps, found.unloaded) if one and one.max_temp_c]
     if temps_c:
-        limit = limit_of(meta)
-        its = "" if limit is None else f"; {limit[1]}: {words.temp_text(limit[0])}"
+        its = f"; {limit[1]}: {words.temp_text(limit[0])}" if (limit := limit_of(meta)) else ""
         told.append((words.temp_text(max(temps_c)), f"at most{its}"))
     return told
 
