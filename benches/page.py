@@ -29,8 +29,7 @@ from heatsoak.report.page.make import make_page
 from heatsoak.report.page.packing import decoded, unpacked
 
 T = TypeVar("T")
-DRAWS = 5
-WIDTH, HEIGHT, TALL = 1280, 900, 12_000
+DRAWS, WIDTH, HEIGHT, TALL = 5, 1280, 900, 12_000
 CHROMIUM = "/usr/bin/chromium"
 #: What a reviewer looks at; more would be no fairer.
 SHOWN = ("throughput", "temperature", "power")

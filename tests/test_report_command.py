@@ -93,10 +93,25 @@ def test_a_page_has_the_recordings_and_their_comparison(
     page = page_in(tmp_path / "x.html")
     answer = findings.answer.sentence
     assert f"{page.headline.text} {answer} " in said
-    assert answer in page.headline.more
+    assert answer in " ".join(page.headline.more)
     assert [recording.label for recording in page.recordings] == ["no heatsink", "heatsink big"]
     assert [comparison.by for comparison in page.comparisons] == ["heatsink"]
     assert "x.html" in said
+    report(tmp_path, pair, "x.md")
+    lines = (tmp_path / "x.md").read_text("utf-8").splitlines()
+    assert lines[:3] == [answer, "", "- **50 %** of its speed lost: heat"]
+    assert sum(" | read | " in line for line in lines) == 2
+
+
+@pytest.mark.long
+def test_what_a_browser_prints_is_a_report_and_without_one_it_says_what_to_install(
+    pair: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report(tmp_path, pair, "x.pdf")
+    assert (tmp_path / "x.pdf").read_bytes().startswith(b"%PDF")
+    monkeypatch.setattr("heatsoak.tools.which", lambda _: None)
+    line = complaint(heatsoak_here("report", str(pair), "-o", "y.pdf", cwd=tmp_path), 3)
+    assert "chromium is not installed: apt-get install chromium" in line
 
 
 def test_json_is_one_document_that_says_what_was_written(
@@ -122,13 +137,13 @@ def test_what_is_compared_and_the_title_can_be_chosen(pair: Path, tmp_path: Path
     assert "<title>A &amp; B</title>" in (tmp_path / "x.html").read_text("utf-8")
 
 
-KNOWN = "use .html, .png, .svg, .csv, .xml or .jsonl"
+KNOWN = "use .html, .pdf, .png, .svg, .csv, .md, .xml or .jsonl"
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        *((["-o", name], KNOWN) for name in ("x.pdf", "x", "x.", "x.HTM.bak")),
+        *((["-o", name], KNOWN) for name in ("x.ps", "x", "x.", "x.HTM.bak")),
         (["-o", "x.html", "--by", "fan"], "fan"),
         (["-o", "x.html", "--baseline", "big"], "--by"),
     ],

@@ -249,7 +249,8 @@ def own_run(path: Path, rate: Array, temp_c: Array, on: str = DIRECTORY) -> Reco
     columns = {"interval_s": np.ones(len(T_S)), "write_bw_mb_s": rate, "temp_c.composite": temp_c}
     frame = pl.DataFrame({"t_s": T_S, "step": "write", **columns})
     made = make_recording(path, frame, rw="write").meta.protocol.model_dump(mode="json")
-    drive = {"kind": "file", "path": on, "model": "a drive"}
+    kind = "block" if on.startswith("/dev") else "file"
+    drive = {"kind": kind, "path": on, "model": "a drive", "size_bytes": 4096}
     return remake(path, protocol=made | {"name": "quick", "scale": 0.2}, drive=drive)
 
 
@@ -266,6 +267,8 @@ def own_run(path: Path, rate: Array, temp_c: Array, on: str = DIRECTORY) -> Reco
          "let it cool, then: heatsoak run quick --on '/mnt/my drive' --scale 0.2"),
         (WALK, arriving(60), DIRECTORY,
          "a longer, even load: heatsoak run why --on '/mnt/my drive'"),
+        (WALK, arriving(60), "/dev/loop0",
+         "a longer, even load: heatsoak run why --on /dev/loop0 --erase /dev/loop0:4096"),
     ],
 )  # fmt: skip
 def test_after_a_run_the_next_step_is_a_command_to_paste(
@@ -273,6 +276,7 @@ def test_after_a_run_the_next_step_is_a_command_to_paste(
 ) -> None:
     answer = analyze([own_run(tmp_path / "r", rate, temp_c, on)]).answer
     assert (answer.next or "").endswith(command)
+    assert command.endswith(answer.command or "nothing")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 from compared import READ, falling, run, steady
-from heatsoak.errors import UsageError
 from heatsoak.recording import Event, InMemoryRecording
 from heatsoak.report.page.contract import PageRecording
 from paged import HOSTILE, page_of, series
@@ -108,8 +107,7 @@ def test_repeated_runs_give_bars_whose_whiskers_are_their_spread() -> None:
 
 
 def test_one_run_gives_no_whiskers_and_says_why() -> None:
-    sinks = ("none", "fins")
-    runs = [run({"heatsink": sink}, steady(2000), seed=n) for n, sink in enumerate(sinks)]
+    runs = [run({"heatsink": sink}, steady(2000), seed=n) for n, sink in enumerate("ab")]
     (chart,) = page_of(runs).bars
     assert len(chart.bars) == 2
     assert [bar.range for bar in chart.bars] == [None, None]
@@ -123,7 +121,6 @@ def test_recordings_that_differ_in_one_condition_are_compared_unasked() -> None:
     (comparison,) = page_of([bare, cooled]).comparisons
     assert comparison.by == "heatsink"
     assert comparison.baseline == "none"
-    assert page_of([bare, cooled], by="heatsink", baseline="big").comparisons[0].baseline == "big"
 
 
 @pytest.mark.slow
@@ -147,11 +144,6 @@ def test_people_see_one_rate_of_a_step_iops_where_it_is_random(
     assert f"mean_{rate}" in shown
     assert {f"{kind}_{rate}" for kind in ("mean", "before", "low")} <= set(drawn) <= set(shown)
     assert comparison.apart == []
-
-
-def test_a_comparison_that_was_asked_for_and_cannot_be_made_is_refused() -> None:
-    with pytest.raises(UsageError, match="no recording has the condition 'fan'"):
-        page_of([run({"heatsink": "none"}, steady(2000))], by="fan")
 
 
 def test_steps_that_differ_in_one_setting_make_a_curve_and_are_not_shown_again_as_bars() -> None:

@@ -46,7 +46,3 @@ def test_a_changed_protocol_is_named_as_a_file_and_a_drive_by_its_serial() -> No
     assert told is not None
     assert told.startswith("heatsoak run protocol.toml --on /dev/nvme0n1 ")
     assert told.endswith(" --erase S1")
-
-
-def test_a_load_made_by_others_has_no_command() -> None:
-    assert command(run({}, steady(2000), imported=True).meta) is None

@@ -50,7 +50,7 @@ def test_the_first_screen_has_the_verdict_and_charts_are_drawn_when_they_come_in
 ) -> None:
     opened = open_page(matrix_page)
     assert opened.tab.title() == matrix_page.title
-    for selector in (".verdict", ".counts", "#matrix table"):
+    for selector in (".verdict", ".figures", "#matrix table"):
         box = opened.tab.locator(selector).first.bounding_box()
         assert box["y"] + box["height"] <= 900, selector
     assert matrix_page.headline.text in opened.tab.locator(".verdict").inner_text()
@@ -147,6 +147,7 @@ def test_the_readout_has_the_values_of_the_recording_and_keys_announce_them(
     open_page: Any, matrix_page: Page
 ) -> None:
     opened = open_page(matrix_page)
+    opened.show(CHART)
     over = opened.show(f"{CHART} .u-over")
     box = over.bounding_box()
     opened.tab.mouse.move(box["x"] + box["width"] / 2 - 9, box["y"] + 40)

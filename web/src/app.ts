@@ -12,6 +12,7 @@ import type {
   StepFindings,
   Unloaded,
 } from "./contract";
+import { moment } from "./data/format";
 import { Series } from "./data/series";
 import { column } from "./data/unpack";
 
@@ -85,7 +86,8 @@ export class App {
 
   /** The origin of a picture or table. */
   get origin(): string {
-    return `${this.page.title} · ${this.page.made_by}`;
+    const { title, made_by, made_unix_s } = this.page;
+    return `${title} · ${made_by} · ${moment(made_unix_s)}`;
   }
 
   knownLines(id: string): Lines | undefined {

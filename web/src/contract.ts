@@ -10,6 +10,7 @@ export interface Contract {
  * Attributes:
  *     is_live: whether a recording is still running, so that the page asks for updates.
  *     sensor: whose temperature the rows of workloads have; None if that differs.
+ *     overview: the whole of the recording that the headline is about; None if that is one load.
  *     data: all packed columns, gzipped, in base64.
  */
 export interface Page {
@@ -21,6 +22,7 @@ export interface Page {
   headline: Headline;
   recordings: PageRecording[];
   sensor: string | null;
+  overview: WorkloadSection | null;
   workloads: WorkloadSection[];
   matrix: MatrixSection | null;
   bars: BarChart[];
@@ -38,22 +40,33 @@ export interface Page {
  * Attributes:
  *     text: the verdict in a sentence.
  *     tone: ``good`` if the drive does not throttle or is better, ``bad`` if it does or is worse.
+ *     figures: the loss, when it began, how hot the drive was, with what each is, if known.
+ *     of: which of several recordings the figures are of: the worst.
  *     more: a few more sentences.
- *     counts: the number of steps with each verdict.
+ *     next: what to do then; if there is a command for it, how.
  */
 export interface Headline {
   text: string;
   tone: "good" | "bad" | "unsure";
+  figures: NamedValue[];
+  of: string;
   more: string[];
-  counts: {
-    [k: string]: number;
-  };
+  next: string | null;
+  command: string | null;
+}
+/**
+ * An entry of a list: a name and its value.
+ */
+export interface NamedValue {
+  name: string;
+  text: string;
 }
 /**
  * A recording, and how to repeat it.
  *
  * Attributes:
  *     label: the conditions, or the name of its directory.
+ *     limit: where the drive begins to slow itself down, in C, and whose figure that is.
  *     command: the command that makes such a recording; None if unknown.
  *     protocol: as TOML.
  *     commands: the load generator's command lines.
@@ -72,6 +85,7 @@ export interface PageRecording {
   tools: NamedValue[];
   sensors: NamedValue[];
   events: EventLine[];
+  limit: [number, string] | null;
   command: string | null;
   protocol: string;
   commands: string[];
@@ -396,7 +410,9 @@ export interface SensorTrust {
  * Attributes:
  *     sentence: for somebody who does not know what an episode is.
  *     because: the strongest reasons, three at most.
- *     next: what would tell, or help; a command to paste where there is one.
+ *     next: what would tell, or help; it ends with a command to paste where there is one.
+ *     command: that command alone.
+ *     worst: what the worst of several recordings shows; `sentence` ends with it.
  *     alarm: what the drive itself warns of; `sentence` begins with it.
  */
 export interface Answer {
@@ -404,6 +420,8 @@ export interface Answer {
   sentence: string;
   because?: string[];
   next?: string | null;
+  command?: string | null;
+  worst?: string;
   alarm?: string | null;
 }
 /**
@@ -571,13 +589,6 @@ export interface Reservation {
   settles?: string | null;
 }
 /**
- * An entry of a list: a name and its value.
- */
-export interface NamedValue {
-  name: string;
-  text: string;
-}
-/**
  * Something that happened, at a time from the recording's start.
  */
 export interface EventLine {
@@ -598,6 +609,7 @@ export interface EventLine {
  *     is_open: whether its chart is shown at once.
  *     last_s: the length of the separate chart of the end, for tests of consistency.
  *     shown: the quantities that are drawn at once, from the top; others when asked for.
+ *     bands: the loads of a whole recording, if that is what is drawn.
  */
 export interface WorkloadSection {
   id: string;
@@ -615,6 +627,7 @@ export interface WorkloadSection {
   last_s: number | null;
   shown: ("throughput" | "iops" | "latency" | "temperature" | "power" | "busy" | "level")[];
   lines: Line[];
+  bands: StepBand[];
 }
 /**
  * One recording's run of a workload.
@@ -624,7 +637,6 @@ export interface WorkloadSection {
  *     step: the index of the step in that recording's findings; None if it was not loaded, so
  *         that there is no step.
  *     label: the conditions in which it differs from the other lines.
- *     start_s: when the step started, from the recording's start.
  *     tracks: what it is about first, then the others: throughput, or the temperature of a drive
  *         that was not loaded.
  *     seconds: IOPS of each second, for the scatter plot; None if unknown.
@@ -634,7 +646,6 @@ export interface Line {
   recording: number;
   step: number | null;
   label: string;
-  start_s: number;
   tracks: ChartSeries[];
   seconds: ChartSeries | null;
   latency: LatencyHistogram[];
@@ -694,6 +705,18 @@ export interface LatencyHistogram {
   upper_us: number[];
   ios: number[];
   from_percentiles: boolean;
+}
+/**
+ * A load in the course of a whole recording, in s from its start.
+ *
+ * Attributes:
+ *     step: its index in that recording's findings; None if it is not judged, or one of rounds.
+ */
+export interface StepBand {
+  name: string;
+  start_s: number;
+  end_s: number;
+  step: number | null;
 }
 /**
  * Cells by conditions: `row_key` down, `column_keys` across.

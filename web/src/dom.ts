@@ -110,6 +110,34 @@ export function table(
   );
 }
 
+/** Copies if the browser permits it; pages opened as files usually may not. */
+async function copy(text: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    // The text can still be selected.
+  }
+}
+
+/** Texts to copy, each with a button for it. */
+export function code(title: string, texts: readonly string[]): HTMLElement {
+  return h(
+    "div",
+    { hidden: texts.length === 0 },
+    title ? h("h3", {}, title) : null,
+    texts.map((text) =>
+      h(
+        "div",
+        { class: "code" },
+        h("pre", { tabindex: 0 }, text),
+        button("Copy", () => void copy(text), {
+          "aria-label": "Copy this text",
+        }),
+      ),
+    ),
+  );
+}
+
 /** A collapsed section whose content is made when it is first opened. */
 export function fold(summary: Child, content: () => Node[], open = false): HTMLDetailsElement {
   const body = h("div", { class: "fold" });

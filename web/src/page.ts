@@ -7,13 +7,13 @@ import { h } from "./dom";
 import { bars } from "./parts/bars";
 import { comparisons } from "./parts/comparison";
 import { curves } from "./parts/curves";
-import { headline, notes } from "./parts/headline";
+import { headline, notes, reasons } from "./parts/headline";
 import { matrix } from "./parts/heatmap";
 import { rack, rackLinks } from "./parts/rack";
 import { recordings } from "./parts/recordings";
 import { sweep } from "./parts/sweep";
 import { twin } from "./parts/twin";
-import { workload } from "./parts/workload";
+import { wholeRun, workload } from "./parts/workload";
 import { shadeButton } from "./style/theme";
 
 /** All sections; `damage` is a sentence if the numbers cannot be read. */
@@ -21,11 +21,14 @@ export function sections(app: App, damage: string | null): Node[] {
   const { page } = app;
   const beside = page.twin ?? null;
   const swept = page.sweep ?? null;
+  const whole = page.overview ?? null;
   const parts = [
     headline(page),
     damage === null ? null : h("p", { class: "damage", role: "alert" }, damage),
+    whole && damage === null ? guarded(whole.title, () => wholeRun(app, whole)) : null,
     page.rack ? rack(app, page.rack) : null,
     page.matrix ? matrix(app, page.matrix, (recording, id) => go(app, recording, id)) : null,
+    reasons(page),
     curves(app, page.curves),
     overview(app, damage),
     notes(page),
@@ -34,7 +37,7 @@ export function sections(app: App, damage: string | null): Node[] {
     bars(app, page.bars),
     comparisons(app, page.comparisons),
     page.recordings.length ? recordings(app) : null,
-    h("footer", {}, `${page.made_by}. Everything on this page is in this one file.`),
+    h("footer", {}, `${app.origin}. Everything on this page is in this one file.`),
   ].filter((part) => part !== null);
   return [navigation(app, damage === null), ...parts];
 }

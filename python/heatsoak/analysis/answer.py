@@ -3,17 +3,20 @@ paste where there is one; and which limits, where some were asked for, it does n
 
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal
 
 from heatsoak import words
 from heatsoak.analysis import claims, findings
 from heatsoak.analysis.names import Named, Names
 from heatsoak.analysis.unloaded import counted_before
-from heatsoak.protocol import Protocol, bundled
+from heatsoak.protocol import Protocol, bundled, load
 from heatsoak.protocol.conditions import phrase
 from heatsoak.recording.columns import own_temperatures, throttle_counters
 from heatsoak.recording.meta import RecordingMeta
 
+#: What would tell or help, or how, and the command to paste.
+Next = str | tuple[str, str] | None
 #: So many reasons are told.
 _MAX_REASONS = 3
 #: How an answer begins that leaves it open.
@@ -55,12 +58,13 @@ def _answer_of(recording: findings.RecordingFindings, meta: RecordingMeta) -> fi
 
 
 def _said(
-    throttles: findings.Throttles, sentence: str, because: Sequence[str], next_: str | None
+    throttles: findings.Throttles, sentence: str, because: Sequence[str], next_: Next
 ) -> findings.Answer:
     """An answer with its reasons, the strongest first."""
-    return findings.Answer(
-        throttles=throttles, sentence=sentence, because=list(because), next=next_
-    )
+    answer = findings.Answer(throttles=throttles, sentence=sentence, because=list(because))
+    how, command = next_ if isinstance(next_, tuple) else (next_, None)
+    then = f"{how}: {command}" if command else how
+    return answer.model_copy(update={"next": then, "command": command})
 
 
 def answer_of_unread(why: str) -> findings.Answer:
@@ -73,7 +77,8 @@ def _left_open(read: findings.Answer, standing: Sequence[str]) -> findings.Answe
     """An answer as it was read, which what was not read for certain leaves open."""
     told = read.sentence[:1].lower() + read.sentence[1:].rstrip(".")
     because = [f"as read: {told}", *standing[1:]]
-    return _said("cannot-tell", f"{_CANNOT_TELL}{standing[0]}.", because, read.next)
+    said = {"sentence": f"{_CANNOT_TELL}{standing[0]}.", "because": because}
+    return read.model_copy(update={"throttles": "cannot-tell", **said})
 
 
 def answer_of_all(
@@ -103,23 +108,22 @@ def _where(name: Named, names: Names) -> str:
 
 
 def _together(recordings: Sequence[findings.RecordingFindings], names: Names) -> findings.Answer:
-    touched = [any("recording" in it.touches for it in one.reservations) for one in recordings]
-    changed = f"Changed after they were made: {sum(touched)} of {len(recordings)} recordings. "
-    throttles = min((one.answer.throttles for one in recordings), key=findings.WORST_FIRST.index)
-    named = zip(recordings, names.recordings, strict=True)
-    hit = [(one, name) for one, name in named if one.answer.throttles == throttles]
+    touched = sum(any("recording" in it.touches for it in r.reservations) for r in recordings)
+    changed = f"Changed after they were made: {touched} of {len(recordings)} recordings. "
+    at = min(range(len(recordings)), key=lambda number: rank_of(recordings[number]))
+    worst, name = recordings[at], names.recordings[at]
+    throttles = worst.answer.throttles
+    hit = [one for one in recordings if one.answer.throttles == throttles]
     of = f"{len(hit)} of {len(recordings)} recordings"
-    worst, name = min(hit, key=lambda both: _rank(both[0]))
-    start = {
+    doubt = _doubt_of_all(recordings)
+    start = (changed if touched else "") + {
         "yes": f"Heat slows the drive in {of}",
         "cannot-tell": f"Cannot tell in {of} whether the drive throttled",
-        "no": f"The drive did not throttle in any of {len(recordings)} recordings",
+        "no": f"The drive did not throttle in any of {len(recordings)} recordings{doubt}",
         "not-loaded": f"The drive was not loaded in any of {len(recordings)} recordings",
     }[throttles]
-    doubt = _doubt_of_all(recordings) if throttles == "no" else ""
-    start = f"{changed if any(touched) else ''}{start}{doubt}"
     where = _where(name, names)
-    has_falls = any(step.episodes for one, _ in hit for step in one.steps)
+    has_falls = any(step.episodes for one in hit for step in one.steps)
     if throttles == "not-loaded" or (throttles == "no" and not has_falls):
         because = [f"{where}: {reason}" for reason in worst.answer.because]
         return worst.answer.model_copy(
@@ -129,26 +133,24 @@ def _together(recordings: Sequence[findings.RecordingFindings], names: Names) ->
     first = min((step.claim for step in worst.steps), key=lambda one: one.rank, default=None)
     if first is not None and first.heat == "yes" and worst.answer.next != _FIRMWARE:
         told = f"{first.text}."
-    sentence = f"{start}. {words.capital(where)}: {told}"
-    return worst.answer.model_copy(update={"sentence": sentence, "alarm": None})
+    told = f"{words.capital(where)}: {told}"
+    said = {"sentence": f"{start}. {told}", "worst": told, "alarm": None}
+    return worst.answer.model_copy(update=said)
 
 
 def _doubt_of_all(recordings: Sequence[findings.RecordingFindings]) -> str:
     """What the recordings in which the drive does not throttle leave open, for their sentence."""
     slow = sum(any(step.claim.doubt for step in one.steps) for one in recordings)
     warming = sum(any(step.still_warming_k for step in one.steps) for one in recordings)
-    doubts = (
-        (slow, "may have been slow unseen"),
-        (warming, "was still warming when a load ended"),
-    )
-    return "".join(f"; in {count} of them it {what}" for count, what in doubts if count)
+    doubts = {"may have been slow unseen": slow, "was still warming when a load ended": warming}
+    return "".join(f"; in {count} of them it {what}" for what, count in doubts.items() if count)
 
 
-def _rank(recording: findings.RecordingFindings) -> tuple[float, ...]:
-    """A key that sorts recordings with the same answer: how much was lost, or else how hot."""
-    if recording.answer.throttles == "not-loaded":
-        return (-((recording.unloaded and recording.unloaded.max_temp_c) or 0.0),)
-    return min((step.claim.rank for step in recording.steps), default=())
+def rank_of(recording: findings.RecordingFindings) -> tuple[float, ...]:
+    """Return a key that sorts what is told of first to the front: how much was lost, or how hot."""
+    hot_c = (recording.unloaded and recording.unloaded.max_temp_c) or 0.0
+    first = min((step.claim.rank for step in recording.steps), default=(-hot_c,))
+    return findings.WORST_FIRST.index(recording.answer.throttles), *first
 
 
 def _throttles(
@@ -216,7 +218,8 @@ def _cannot_tell(step: findings.StepFindings, meta: RecordingMeta) -> findings.A
     else:
         why = "; ".join(claim.reasons) if claim.what == "slow" else claim.text
         sentence = f"Cannot tell whether '{claim.step}' was throttled: {why}."
-        next_ = claim.settles or (_load_evenly if claim.what == "unseen" else _start_cool)(meta)
+        next_ = _load_evenly(meta) if claim.what == "unseen" else _run(meta, *_START_COOL)
+        next_ = claim.settles or next_
     because = [text for text in claim.reasons if text != claim.text]
     return _said("cannot-tell", sentence + _besides(step), because, next_)
 
@@ -232,11 +235,11 @@ def _besides(step: findings.StepFindings) -> str:
 
 
 def _by_own_count(claim: findings.Claim, recording: findings.RecordingFindings) -> findings.Answer:
-    more = "to see it under a load, in a directory of that drive: heatsoak run quick --on ."
+    more = "to see it under a load, in a directory of that drive"
     whys = dict.fromkeys(text for step in recording.steps for text in step.reasons)
     throttles: findings.Throttles = "yes" if claim.heat == "yes" else "cannot-tell"
-    next_ = more if claim.what == "held" else f"cool it better; {more}"
-    return _said(throttles, f"{words.capital(claim.text)}.", list(whys), next_)
+    how = more if claim.what == "held" else f"cool it better; {more}"
+    return _said(throttles, f"{words.capital(claim.text)}.", list(whys), (how, _LOAD_IT[1]))
 
 
 def _not_judged(recording: findings.RecordingFindings, meta: RecordingMeta) -> findings.Answer:
@@ -261,9 +264,8 @@ def _not_judged(recording: findings.RecordingFindings, meta: RecordingMeta) -> f
         hot = "" if max_c is None else f", at {words.temp_text(max_c)} at most"
         sentence = f"Did not throttle{hot}, but worked only in {bursts}."
         return _said("no", sentence, because, _LOAD_IT)
-    sentence = f"{_CANNOT_TELL}it worked in {bursts}, "
-    next_ = "log every second" if is_long else _LOAD_IT
-    return _said("cannot-tell", f"{sentence}{too} to show it.", because, next_)
+    sentence = f"{_CANNOT_TELL}it worked in {bursts}, {too} to show it."
+    return _said("cannot-tell", sentence, because, "log every second" if is_long else _LOAD_IT)
 
 
 #: What is not to happen: that a step throttles or may have, that a step's verdict is unknown or
@@ -292,8 +294,7 @@ def why_failed(
     if forbidden in ("unknown", "any"):
         if found.answer.throttles == "cannot-tell":
             reasons.append("nothing tells whether it throttles")
-        unknown = [step.step for step in found.steps if step.claim.is_open]
-        if unknown:
+        if unknown := [step.step for step in found.steps if step.claim.is_open]:
             reasons.append(
                 f"nothing tells what slowed {words.listed(unknown)}, or whether anything did"
             )
@@ -321,12 +322,14 @@ _HELPS: dict[findings.Verdict, str] = {
 }
 #: Loads without a pause, each longer than the one before.
 _LONGER = ("quick", "why", "non-stop")
-_LOAD_IT = "load it, in a directory of that drive: heatsoak run quick --on ."
+#: How a drive that was hot from its first second shows its full speed, by a run or a log.
+_START_COOL = ("let it cool, then", "log the same load on a cool drive")
+_LOAD_IT = ("load it, in a directory of that drive", "heatsoak run quick --on .")
 
 
 def _run(
     meta: RecordingMeta, how: str, otherwise: str, protocol: str | None = None, label: str = ""
-) -> str:
+) -> Next:
     """`how` to run a protocol, or the same one, where a recording was made; `otherwise` for a log,
     one side of a copy, or a protocol that is not bundled: its file is not known."""
     made, path = meta.protocol, meta.drive.get("path")
@@ -334,16 +337,20 @@ def _run(
     is_known = isinstance(made, Protocol) and meta.part_of_copy is None and name in bundled()
     if not is_known or not path:
         return otherwise
-    typed = ["heatsoak", "run", name, "--on", str(path)]
+    writes, details = load(name).writes, meta.drive.get("details") or {}
+    # what is there already is only read
+    on = Path(path).parent if writes and details.get("existing") else path
+    typed = ["heatsoak", "run", name, "--on", str(on)]
     if protocol is None:
         given = {key: str(value) for key, value in made.conditions.items()}
         given |= dict([label.split("=")] if label else [])
         typed += [word for key, value in given.items() for word in ("--set", f"{key}={value}")]
         typed += ["--scale", f"{made.scale:g}"] if made.scale != 1 else []
-    return f"{how}: {shlex.join(typed)}"
+    typed += ["--erase", meta.erase_name] if writes and meta.erase_name is not None else []
+    return how, shlex.join(typed)
 
 
-def _against(cause: findings.Verdict, meta: RecordingMeta) -> str | None:
+def _against(cause: findings.Verdict, meta: RecordingMeta) -> Next:
     """What helps against a cause; None if it is unknown."""
     if cause == "thermal":
         return _cool_it(meta)
@@ -353,13 +360,13 @@ def _against(cause: findings.Verdict, meta: RecordingMeta) -> str | None:
     return _HELPS.get(cause)
 
 
-def _cool_it(meta: RecordingMeta) -> str:
+def _cool_it(meta: RecordingMeta) -> Next:
     path = str(meta.drive.get("path"))
     if path.startswith("sim:"):
         drive, _, place = path.removeprefix("sim:").partition("@")
         typed = ["heatsoak", "predict", drive, "--cooling"]
         typed += ["--place", place] if place else []
-        return f"how much cooling it needs: {shlex.join(typed)}"
+        return "how much cooling it needs", shlex.join(typed)
     how = "cool it better (a heatsink, more air, another slot)"
     again = f"{how}, and log the same load again"
     return _run(meta, f"{how}, then", again, label="heatsink=new")
@@ -367,25 +374,20 @@ def _cool_it(meta: RecordingMeta) -> str:
 
 def _load_for_longer(
     meta: RecordingMeta, otherwise: str = "a longer load would show whether it throttles"
-) -> str:
+) -> Next:
     """How a drive gets as hot as its load makes it."""
     at = _LONGER.index(meta.protocol.name) + 1 if meta.protocol.name in _LONGER else 1
     return _run(meta, "a longer load", otherwise, _LONGER[min(at, len(_LONGER) - 1)])
 
 
-def _start_cool(meta: RecordingMeta) -> str:
-    """How a drive that was hot from its first second shows its full speed."""
-    return _run(meta, "let it cool, then", "log the same load on a cool drive")
-
-
-def _tell_apart(claim: findings.Claim, meta: RecordingMeta) -> str | None:
+def _tell_apart(claim: findings.Claim, meta: RecordingMeta) -> Next:
     """How to tell the likeliest causes of a fall apart."""
     if meta.protocol.name == "why" or claim.settles is None:
         return claim.settles
     return _run(meta, "to tell, with probes after each fall", claim.settles, "why")
 
 
-def _load_evenly(meta: RecordingMeta) -> str:
+def _load_evenly(meta: RecordingMeta) -> Next:
     """What a load that was too uneven to judge lacks, of what it has not."""
     lacks = [] if own_temperatures(meta.columns) else ["temperature"]
     lacks += [] if throttle_counters(meta.columns) else ["throttling counters"]
@@ -393,7 +395,7 @@ def _load_evenly(meta: RecordingMeta) -> str:
     return _run(meta, "a longer, even load", f"log an even load{beside}", "why")
 
 
-def _measure_it(meta: RecordingMeta) -> str:
+def _measure_it(meta: RecordingMeta) -> Next:
     """How to record what a recording that could not be judged lacks."""
     otherwise = "log the drive's throughput every few seconds"
     if getattr(meta.protocol, "scale", 1.0) < 1:

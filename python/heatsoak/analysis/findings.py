@@ -490,7 +490,9 @@ class Answer(LateModel):
     Attributes:
         sentence: for somebody who does not know what an episode is.
         because: the strongest reasons, three at most.
-        next: what would tell, or help; a command to paste where there is one.
+        next: what would tell, or help; it ends with a command to paste where there is one.
+        command: that command alone.
+        worst: what the worst of several recordings shows; `sentence` ends with it.
         alarm: what the drive itself warns of; `sentence` begins with it.
     """
 
@@ -498,6 +500,8 @@ class Answer(LateModel):
     sentence: str
     because: list[str] = []
     next: str | None = None
+    command: str | None = None
+    worst: str = ""
     alarm: str | None = None
 
     @property
@@ -507,12 +511,12 @@ class Answer(LateModel):
 
     def after(self, alarm: Claim) -> "Answer":
         """Return the answer after an alarm, with what helps against that."""
-        next_ = alarm.settles
+        update = {"next": alarm.settles, "command": None}
         if alarm.heat is not None and self.next:
-            is_same = self.next.startswith(str(next_))
-            next_ = self.next if is_same else f"{next_}; {self.next}"
+            is_same = self.next.startswith(str(alarm.settles))
+            update = {"next": self.next if is_same else f"{alarm.settles}; {self.next}"}
         said = f"{capital(alarm.text)}. {self.sentence}"
-        return self.model_copy(update={"sentence": said, "alarm": alarm.text, "next": next_})
+        return self.model_copy(update={"sentence": said, "alarm": alarm.text, **update})
 
 
 class Unloaded(LateModel):

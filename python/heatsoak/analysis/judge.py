@@ -253,7 +253,7 @@ _BRINGS_TEMP = {
     "scsi": "`modprobe drivetemp` brings it for SATA drives",
     "usb": "`smartctl -a` may read it through the bridge; `analyze` takes its log",
     "virtio": "run it on the host of this virtual machine, or log its drive there",
-    "nbd": "--sensors DIR brings that of `heatsoak lab nbd`",
+    "nbd": "`heatsoak lab nbd` has one, which --sensors DIR reads",
 }
 
 
@@ -270,8 +270,8 @@ def no_temp_note(recording: Recording, views: list[StepView]) -> str | None:
     if meta.protocol.is_observed and not own_temperatures(meta.columns):
         takes = "heatsoak analyze also takes a log of it from the same time"
         return f"no temperature was logged: {takes}"
-    drive = meta.drive
-    how = "nbd" if drive.get("kind") == "nbd" else drive.get("details", {}).get("transport")
+    is_nbd, details = meta.drive.get("kind") == "nbd", meta.drive.get("details", {})
+    how = "nbd" if is_nbd else details.get("transport")
     brings = _BRINGS_TEMP.get(how or "", "`heatsoak list drives` lists the sensors here")
     return f"no temperature could be read: {brings}"
 

@@ -123,7 +123,7 @@ def report_command(
         Path,
         common.option(
             "--output -o FILE",
-            "File to write: .html page, .png or .svg picture, .csv, JUnit .xml, OCP .jsonl.",
+            "File to write: .html or .pdf page, .png, .svg, .md, .csv, JUnit .xml, OCP .jsonl.",
         ),
     ] = Path("report.html"),
     by: common.OptionalByOption = None,

@@ -225,6 +225,15 @@ class RecordingMeta(_Finite):
     events_sha256: str | None = None
     meta_sha256: str | None = None
 
+    @property
+    def erase_name(self) -> str | None:
+        """What ``--erase`` needs to write to its drive again; None where nothing is erased."""
+        known = self.drive.get
+        if known("kind") not in ("block", "nbd"):
+            return None
+        own = known("serial") or (known("details") or {}).get("wwid")
+        return str(self.load.get("erased") or own or f"{known('path')}:{known('size_bytes')}")
+
 
 class Event(_Finite):
     """The start or end of a step or of the case's heat, a warning, or a fault.

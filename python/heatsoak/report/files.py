@@ -15,6 +15,7 @@ from heatsoak.output import Progress
 from heatsoak.protocol import label_text
 from heatsoak.recording import Recording
 from heatsoak.recording.writer import check_free
+from heatsoak.report import findings as told
 from heatsoak.report import outcomes
 
 if TYPE_CHECKING:
@@ -32,8 +33,11 @@ _KINDS = {
     ".xml": "junit",
     ".jsonl": "ocp",
     ".md": "markdown",
+    ".pdf": "pdf",
 }
-_OF_REPORTS = ("page", "png", "svg", "csv", "junit", "ocp")
+_OF_REPORTS = ("page", "pdf", "png", "svg", "csv", "markdown", "junit", "ocp")
+#: What is made of a page.
+_PAGES = ("page", "pdf", "png", "svg")
 #: What a comparison, a sweep and a rack are written as.
 OF_COMPARISONS = ("page", "png", "svg", "csv", "markdown")
 OF_SWEEPS, OF_RACKS = ("page", "csv"), ("page", "csv", "junit", "ocp", "markdown")
@@ -113,15 +117,17 @@ def check(
     check_free([path], force=force, inputs=inputs)
     if kind == "ocp":
         outcomes.require_ocptv()
-    if kind == "page":
-        from heatsoak.report.page.html import Bundle
+    if kind in ("page", "pdf"):
+        from heatsoak.report.page import html
 
-        Bundle.load()
+        html.Bundle.load()
+        if kind == "pdf":
+            html.browser()
     return kind
 
 
 def _require_page(path: Path, kind: str) -> None:
-    if kind != "page":
+    if kind not in ("page", "pdf"):
         raise UsageError(f"{path}: only a page shows a twin: use FILE.html, or leave out the twin")
 
 
@@ -142,7 +148,7 @@ def write_report(
     kind = kind_of(path)
     if wanted.twin is not None:
         _require_page(path, kind)
-    page = _page(recordings, findings, wanted, kind) if kind in ("page", "png", "svg") else None
+    page = _page(recordings, findings, wanted, kind) if kind in _PAGES else None
     with writing.output(path, replace=force) as file:
         if page is None:
             names = names_of(recordings)
@@ -151,10 +157,12 @@ def write_report(
             elif kind == "ocp":
                 runs = outcomes.runs_of(findings, names)
                 outcomes.write_ocp(runs, file, fail_below_mb_s=wanted.fail_below_mb_s)
+            elif kind == "markdown":
+                file.write(told.markdown(findings, recordings).encode())
             else:
                 outcomes.write_junit(findings, names, file, fail_below_mb_s=wanted.fail_below_mb_s)
-        elif kind == "page":
-            write_page(page, file)
+        elif kind in ("page", "pdf"):
+            write_page(page, file, as_pdf=kind == "pdf")
         else:
             from heatsoak.report.picture import draw
 
@@ -163,9 +171,10 @@ def write_report(
     reported = Reported(str(path), kind, size, len(recordings))
     if page is None:
         return reported
-    is_difference = any(page.headline.text == one.summary.text for one in page.comparisons)
-    answer = findings.answer.sentence if is_difference else None
-    return replace(reported, headline=page.headline.text, answer=answer)
+    answer, differs = findings.answer.sentence, [one.summary.text for one in page.comparisons]
+    if page.headline.text in differs:
+        return replace(reported, headline=page.headline.text, answer=answer)
+    return replace(reported, headline=answer)
 
 
 def write_comparison(
@@ -206,11 +215,12 @@ def write_sweep(
     return Reported(str(path), kind, size, 0, headline=found.summary.answer)
 
 
-def write_page(page: "Page", file: IO[bytes]) -> None:
-    """Write a page into an open file."""
-    from heatsoak.report.page.html import Bundle, render
+def write_page(page: "Page", file: IO[bytes], *, as_pdf: bool = False) -> None:
+    """Write a page into an open file; raises ToolError if no browser prints it."""
+    from heatsoak.report.page import html
 
-    file.write(render(page, Bundle.load()).encode())
+    made = html.render(page, html.Bundle.load())
+    file.write(html.printed(made) if as_pdf else made.encode())
 
 
 def _page(
@@ -227,7 +237,7 @@ def _page(
         anyway=wanted.anyway,
         compared=wanted.comparison,
         title=wanted.title,
-        data_budget=None if kind == "page" else _UNLIMITED,
+        data_budget=None if kind in ("page", "pdf") else _UNLIMITED,
         twin=wanted.twin,
         progress=wanted.progress,
     )

@@ -11,16 +11,19 @@ from rich.padding import Padding
 from rich.table import Table
 
 from heatsoak import analysis, output, words
+from heatsoak.analysis.answer import rank_of
 from heatsoak.analysis.findings import WORST_FIRST
 from heatsoak.analysis.names import names_of
 from heatsoak.analysis.scores import written_bytes
 from heatsoak.recording import Recording
-from heatsoak.report.steps import in_short, sentence
+from heatsoak.report.steps import figures, in_short, sentence
 from heatsoak.units import MB
 
 #: The lines between the answer and the next command.
 MAX_LINES = 15
 _MAX_SCORES = 4
+#: Letters of a line in which nothing is cut.
+_UNCUT = output.Console(width=10_000)
 
 
 @dataclass(frozen=True)
@@ -151,6 +154,24 @@ def _table_of(rows: Sequence[_Row], numbers: Sequence[str], width: int) -> Table
     for column in table.columns[:-1]:
         column.no_wrap = True
     return table
+
+
+def markdown(findings: analysis.Findings, recordings: Sequence[Recording]) -> str:
+    """Return the answer, its numbers and what to do next, and a row for each step, in Markdown."""
+    answer = findings.answer
+    worst = min(range(len(recordings)), key=lambda number: rank_of(findings.recordings[number]))
+    numbers = figures(findings.recordings[worst], recordings[worst].meta)
+    rows = _rows(findings, recordings, sum(len(one.steps) for one in findings.recordings))
+    columns = [[column.header, *column.cells] for column in _table(rows, _UNCUT).columns]
+    cells = [[words.said(cell) for cell in line] for line in zip(*columns, strict=True)]
+    how = words.capital(answer.next or "").removesuffix(answer.command or "")
+    parts = [
+        answer.sentence,
+        "\n".join(f"- **{text}** {name}" for text, name in numbers),
+        f"{how}`{answer.command}`" if answer.command else how,
+        words.markdown_table(cells) if rows else "",
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def _scores(findings: analysis.Findings) -> list[output.Text]:

@@ -10,6 +10,7 @@ import textwrap
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any
 
@@ -243,12 +244,12 @@ class _ChangesBlock(_Block):
         axis.set_title(_short(title, _BLOCK_LETTERS), loc="left", fontsize=10)
 
 
+@dataclass
 class _CurveBlock(_Block):
     """Steps that differ in one parameter."""
 
-    def __init__(self, page: contract.Page, chart: contract.CurveChart) -> None:
-        self._page = page
-        self._chart = chart
+    _page: contract.Page
+    _chart: contract.CurveChart
 
     @property
     def recordings(self) -> list[int]:
@@ -272,15 +273,13 @@ class _CurveBlock(_Block):
         axis.set_title(_short(self._chart.title, _BLOCK_LETTERS), loc="left", fontsize=10)
 
 
+@dataclass
 class _Workload(_Block):
     """Runs of one workload over time."""
 
-    def __init__(
-        self, page: contract.Page, columns: bytes, workload: contract.WorkloadSection
-    ) -> None:
-        self._page = page
-        self._columns = columns
-        self._workload = workload
+    _page: contract.Page
+    _columns: bytes
+    _workload: contract.WorkloadSection
 
     @property
     def recordings(self) -> list[int]:
@@ -317,18 +316,11 @@ class _Workload(_Block):
         axis.set_title(f"{title}{gap}({detail})", loc="left", fontsize=10)
 
 
+@dataclass
 class _SecondsBlock(_Workload):
     """The IOPS of each second: of the whole step on a logarithmic scale, or of its end."""
 
-    def __init__(
-        self,
-        page: contract.Page,
-        columns: bytes,
-        workload: contract.WorkloadSection,
-        last_s: float | None,
-    ) -> None:
-        super().__init__(page, columns, workload)
-        self._last_s = last_s
+    _last_s: float | None
 
     def draw(self, figure: Any) -> None:
         from matplotlib.ticker import LogLocator, NullFormatter
@@ -359,18 +351,16 @@ class _SecondsBlock(_Workload):
         self._title(axis, f"IOPS of each second{last}")
 
 
+@dataclass
 class _TimeBlock(_Workload):
     """Throughput over temperature and power."""
 
-    def __init__(
-        self, page: contract.Page, columns: bytes, workload: contract.WorkloadSection
-    ) -> None:
-        super().__init__(page, columns, workload)
-        self.heights = [_FIRST, *[_OTHER] * (len(workload.shown) - 1)]
-        if len(workload.lines) > 1:
-            self.marked_causes = [
-                episode.cause for line in workload.lines for episode in _episodes(page, line)
-            ]
+    def __post_init__(self) -> None:
+        self.heights = [_FIRST, *[_OTHER] * (len(self._workload.shown) - 1)]
+        lines = self._workload.lines
+        if len(lines) > 1:
+            falls = [fall for line in lines for fall in _episodes(self._page, line)]
+            self.marked_causes = [fall.cause for fall in falls]
 
     def draw(self, figure: Any) -> None:
         axes = figure.subplots(

@@ -6,14 +6,58 @@ The terminal, the page and the files say the same of a step, since all of them a
 from collections import Counter
 from collections.abc import Sequence
 
-from heatsoak import words
-from heatsoak.analysis import Episode, StepFindings
+from heatsoak import analysis, words
+from heatsoak.analysis import claims
+from heatsoak.catalog.families import family_of
+from heatsoak.recording import RecordingMeta
+from heatsoak.recording.columns import limits_c
 
 #: What a fall by a cause is called; others "fell".
 _VERBS = {"thermal": "throttled", "sliding": "slid"}
 
 
-def sentence(step: StepFindings) -> str:
+def limit_of(meta: RecordingMeta) -> tuple[float, str] | None:
+    """Return where a drive begins to slow itself down, in C, and whose figure that is.
+
+    The lowest limit that it states itself; else what others of its controller's family have.
+    """
+    stated = limits_c(meta.sensors)
+    stated.pop("critical", None)
+    if stated:
+        name = min(stated, key=lambda one: stated[one])
+        return stated[name], "warning temperature" if name == "warning" else name.upper()
+    family = family_of(meta.drive.get("model"))
+    starts = family.starts(None)
+    return (starts["value"], f"usual limit of {family.controller}") if starts else None
+
+
+def figures(found: analysis.RecordingFindings, meta: RecordingMeta) -> list[tuple[str, str]]:
+    """Return the numbers of an answer, each with what it is, as far as they are known.
+
+    How much was lost to the fall that is told first, when that began, and how hot the drive was.
+    """
+    told = []
+    step = min(found.steps, key=lambda one: one.claim.rank, default=None)
+    claim = step and step.claim
+    if step and claim and claim.loss_pct:
+        falls = [one for one in step.episodes if one.onset_s == claim.onset_s]
+        loss = falls[0].mean_depth_text if falls else words.percent_text(claim.loss_pct)
+        open_ = {"yes": "heat", "no": "not heat"}.get(claim.heat or "", "an unknown cause")
+        by = open_ if claim.share is None else claims.cause_text(claim)
+        told.append((loss, f"of its speed lost: {by}"))
+        at = "" if claim.temp_c is None else f", at {words.temp_text(claim.temp_c)}"
+        when = "" if claim.onset_s is None else f"after {words.duration_text(claim.onset_s)}"
+        told.append((when or "from its start", f"in '{step.step}'{at}"))
+    elif found.answer.throttles == "no":
+        told.append(("none", "of its speed lost"))
+    temps_c = [one.max_temp_c for one in (*found.steps, found.unloaded) if one and one.max_temp_c]
+    if temps_c:
+        its = f"; {limit[1]}: {words.temp_text(limit[0])}" if (limit := limit_of(meta)) else ""
+        told.append((words.temp_text(max(temps_c)), f"at most{its}"))
+    return told
+
+
+def sentence(step: analysis.StepFindings) -> str:
     """Return the result of a step in a sentence."""
     if not step.episodes:
         return "; ".join(step.reasons)
@@ -32,7 +76,7 @@ def sentence(step: StepFindings) -> str:
     return "; ".join([*step.reasons, *(parts[:2] if more else parts)]) + more
 
 
-def in_short(step: StepFindings) -> str:
+def in_short(step: analysis.StepFindings) -> str:
     """Return the costliest fall of a step, or why it has its verdict, in half a line."""
     if not step.episodes:
         return "; ".join(step.reasons[:1])
@@ -46,7 +90,7 @@ def in_short(step: StepFindings) -> str:
     return "; ".join([*own, *map(_fell, told), *more])
 
 
-def all_in_short(steps: Sequence[StepFindings]) -> str:
+def all_in_short(steps: Sequence[analysis.StepFindings]) -> str:
     """Return what several runs of a step show, in half a line; of one, the same as `in_short`."""
     if len(steps) == 1:
         return in_short(steps[0])
@@ -70,12 +114,12 @@ def all_in_short(steps: Sequence[StepFindings]) -> str:
     return "; ".join(told)
 
 
-def verdicts(steps: Sequence[StepFindings]) -> dict[str, int]:
+def verdicts(steps: Sequence[analysis.StepFindings]) -> dict[str, int]:
     """Return how many steps have each verdict."""
     return dict(Counter(step.verdict for step in steps))
 
 
-def _costliest(step: StepFindings) -> Episode:
+def _costliest(step: analysis.StepFindings) -> analysis.Episode:
     of_verdict = [one for one in step.episodes if one.cause == step.verdict] or step.episodes
     return max(of_verdict, key=_cost)
 
@@ -84,12 +128,12 @@ def _verb(cause: str) -> str:
     return _VERBS.get(cause, "fell")
 
 
-def _fell(episode: Episode) -> str:
+def _fell(episode: analysis.Episode) -> str:
     is_swing = episode.oscillates and episode.period_s is not None
     every = f", every {words.known_text(episode.period_s)} s" if is_swing else ""
     after = words.duration_text(episode.onset_s)
     return f"{_verb(episode.cause)} by {episode.mean_depth_text} after {after}{every}"
 
 
-def _cost(episode: Episode) -> float:
+def _cost(episode: analysis.Episode) -> float:
     return episode.depth_pct * (episode.end_s - episode.onset_s)

@@ -66,8 +66,14 @@ export function logMarks(min: number, max: number, room = 12): number[] {
   return marks;
 }
 
-/** The axis at the side of a panel, `size` wide. */
-export function vertical(colors: Colors, k: number, size: number, isLog = false): uPlot.Axis {
+/** The axis at the side of a panel, `size` wide, with labels at least so far apart. */
+export function vertical(
+  colors: Colors,
+  k: number,
+  size: number,
+  isLog = false,
+  apart = 34,
+): uPlot.Axis {
   return {
     ...(isLog
       ? {
@@ -82,7 +88,7 @@ export function vertical(colors: Colors, k: number, size: number, isLog = false)
     stroke: colors.soft,
     size: size * k,
     gap: 6 * k,
-    space: 34 * k,
+    space: apart * k,
     grid: { stroke: colors.grid, width: k },
     ticks: { show: false, size: 0 },
     values: (_u, places) => (isLog ? places.map((v) => number(v)) : marks(places)),

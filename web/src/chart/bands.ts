@@ -1,14 +1,14 @@
 // Episodes within a panel: bands for the selected line, marks at the onsets of others.
 
 import uPlot from "uplot";
-import type { Episode } from "../contract";
-import { value } from "../data/format";
+import type { Episode, StepBand } from "../contract";
+import { shortened, value } from "../data/format";
 import { type Box, causeLook, fillBand } from "../style/causes";
 import { lineColor } from "../style/lines";
 import { colors } from "../style/colors";
 import { font } from "./axes";
 import type { Lines } from "./lines";
-import type { Look } from "./panel";
+import type { Level, Look } from "./panel";
 import type { Trace } from "./trace";
 
 /** Letter, cause and depth: `H`, `thermal`, `-43 %`. */
@@ -28,7 +28,60 @@ export function drawBands(u: uPlot, look: Look, lines: Lines): void {
   }
 }
 
-function clipped(u: uPlot, { onset_s, end_s }: Episode): { x: number; width: number } | null {
+/** Shades every second load of a recording, with the names that there is room for. */
+export function drawLoads(
+  u: uPlot,
+  look: Look,
+  loads: readonly StepBand[],
+  isNamed: boolean,
+): void {
+  const k = look.k * uPlot.pxRatio;
+  const { ctx } = u;
+  const { top, height } = u.bbox;
+  ctx.save();
+  ctx.font = font(k, 11);
+  ctx.textAlign = "left";
+  ctx.textBaseline = "top";
+  loads.forEach(({ name, start_s, end_s }, i) => {
+    const box = clipped(u, { onset_s: start_s, end_s });
+    if (!box) return;
+    ctx.globalAlpha = i % 2 ? 0.25 : 0.6;
+    ctx.fillStyle = colors(look.shade).grid;
+    ctx.fillRect(box.x, top, box.width, height);
+    ctx.globalAlpha = 1;
+    ctx.fillStyle = colors(look.shade).soft;
+    const letters = Math.floor(box.width / (6.2 * k));
+    if (isNamed && letters > 5) ctx.fillText(shortened(name, letters), box.x + 3 * k, top + 3 * k);
+  });
+  ctx.restore();
+}
+
+/** Draws lines across a panel, with what each is. */
+export function drawLevels(u: uPlot, look: Look, levels: readonly Level[]): void {
+  const k = look.k * uPlot.pxRatio;
+  const { ctx } = u;
+  const { left, width } = u.bbox;
+  ctx.save();
+  ctx.font = font(k, 11);
+  ctx.textAlign = "right";
+  ctx.lineWidth = 1.2 * k;
+  ctx.setLineDash([6 * k, 4 * k]);
+  for (const { at, label } of levels) {
+    const y = u.valToPos(at, "y", true);
+    ctx.fillStyle = ctx.strokeStyle = causeLook("thermal")[look.shade];
+    ctx.beginPath();
+    ctx.moveTo(left, y);
+    ctx.lineTo(left + width, y);
+    ctx.stroke();
+    ctx.fillText(label, left + width - 4 * k, y + 12 * k);
+  }
+  ctx.restore();
+}
+
+function clipped(
+  u: uPlot,
+  { onset_s, end_s }: Pick<Episode, "onset_s" | "end_s">,
+): { x: number; width: number } | null {
   const { left, width } = u.bbox;
   const from = Math.max(left, u.valToPos(onset_s, "x", true));
   const to = Math.min(left + width, u.valToPos(end_s, "x", true));

@@ -1,9 +1,10 @@
 // A chart: stacked panels on one horizontal axis, with legend, readout and tools.
 
 import { add, button, h } from "../dom";
+import type { StepBand } from "../contract";
 import { swatch } from "../style/lines";
 import type { Shade } from "../style/colors";
-import { drawBands, drawHeat, drawOnsets } from "./bands";
+import { drawBands, drawHeat, drawLevels, drawLoads, drawOnsets } from "./bands";
 import { keys } from "./gestures";
 import { lanes } from "./lanes";
 import type { Lines } from "./lines";
@@ -23,6 +24,8 @@ export interface FigureSpec {
   summary: string;
   /** Whether episodes are shown, as lanes and in the first panel. */
   hasEpisodes: boolean;
+  /** The loads of a whole recording, as bands behind the lines. */
+  loads?: readonly StepBand[];
   open: (line: number, episode: number) => void;
   /** When heat began to slow the drive, where that is not told by episodes. */
   onsets?: readonly number[];
@@ -225,12 +228,18 @@ export class Figure {
       focused: () => lines.focus,
       pointed: (pointer) => this.pointed(i, pointer),
     };
-    const { onsets } = spec;
-    if (onsets) hooks.over = (u, look) => drawHeat(u, look, onsets);
-    if (!spec.hasEpisodes) return hooks;
-    hooks.under = (u, look) => drawBands(u, look, lines);
-    if (i > 0) return hooks;
-    hooks.over = (u, look) => drawOnsets(u, look, lines, spec.panels[0]?.traces ?? []);
+    const { hasEpisodes, loads = [], onsets = [], panels } = spec;
+    const isFirst = i === 0;
+    hooks.under = (u, look) => {
+      drawLoads(u, look, loads, isFirst);
+      if (hasEpisodes) drawBands(u, look, lines);
+    };
+    hooks.over = (u, look) => {
+      drawLevels(u, look, panels[i]?.levels ?? []);
+      drawHeat(u, look, onsets);
+      if (hasEpisodes && isFirst) drawOnsets(u, look, lines, panels[0]?.traces ?? []);
+    };
+    if (!hasEpisodes || !isFirst) return hooks;
     hooks.clicked = (x) => {
       const { told } = lines;
       const episodes = told === null ? [] : (lines.all[told]?.episodes ?? []);

@@ -23,6 +23,12 @@ const LOGARITHMIC = { distr: 3, log: 10 } as unknown as uPlot.Scale;
 /** Room to the right of the axes, for half a mark. */
 export const RIGHT = 22;
 
+/** A value that a reader holds the lines against. */
+export interface Level {
+  at: number;
+  label: string;
+}
+
 export interface PanelSpec {
   title: string;
   /** As displayed: `MB/s`. */
@@ -40,6 +46,8 @@ export interface PanelSpec {
   choice?: Choice;
   /** What distinguishes several traces of one line. */
   key?: { label: string; style: LineStyle }[];
+  /** Drawn as lines across; the vertical axis has them within. */
+  levels?: Level[];
   /** Fixed ticks of the horizontal axis, if any. */
   marks?: number[];
 }
@@ -105,7 +113,7 @@ export class Panel {
       },
       axes: [
         horizontal(spec.x, shades, k, spec.xTitle !== "", spec.marks),
-        vertical(shades, k, gutter, spec.isLog),
+        vertical(shades, k, gutter, spec.isLog, Math.min(34, spec.height / 3.5)),
       ],
       series: [
         {},
@@ -220,6 +228,9 @@ export class Panel {
         const own = edge.extent(edge.from(this.view.least), edge.from(this.view.most) + 1);
         if (own) extent = extent ? [Math.min(extent[0], own[0]), Math.max(extent[1], own[1])] : own;
       }
+    }
+    for (const { at } of this.spec.levels ?? []) {
+      extent = extent && [Math.min(extent[0], at), Math.max(extent[1], at)];
     }
     if (this.spec.isLog && extent) return roomyLog(extent);
     return roomy(extent, this.spec.isFromZero);

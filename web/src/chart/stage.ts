@@ -78,12 +78,10 @@ export function redraw(): void {
   for (const chart of drawn) draw(chart);
 }
 
-/** Expands and draws everything in the light shade before printing, and restores it afterwards. */
+/** Draws what is open in the light shade before printing, and restores it afterwards. */
 export function onPrint(): void {
-  let folded: HTMLDetailsElement[] = [];
   addEventListener("beforeprint", () => {
     isPrinting = true;
-    folded = unfold();
     for (const chart of charts.values()) {
       drawn.add(chart);
       draw(chart);
@@ -91,19 +89,6 @@ export function onPrint(): void {
   });
   addEventListener("afterprint", () => {
     isPrinting = false;
-    for (const details of folded) details.open = false;
     redraw();
   });
-}
-
-function unfold(): HTMLDetailsElement[] {
-  const opened: HTMLDetailsElement[] = [];
-  // Expanded content may contain more folds.
-  for (;;) {
-    const closed = [...document.querySelectorAll<HTMLDetailsElement>("details:not([open])")];
-    if (closed.length === 0) return opened;
-    for (const details of closed) details.dispatchEvent(new Event("unfold"));
-    opened.push(...closed);
-    if (closed.some((details) => !details.open)) return opened;
-  }
 }

@@ -1,18 +1,13 @@
 // The answer at the top of the page.
 
 import type { Page } from "../contract";
-import { counted, moment } from "../data/format";
-import { fold, h, unbroken } from "../dom";
-import { causeRank, letter } from "../style/causes";
+import { code, fold, h, unbroken } from "../dom";
 
 const TONES = { good: "✓", bad: "!", unsure: "?" } as const;
 
-/** Title, verdict, the number of steps with each verdict, and more sentences. */
+/** Title, verdict, and the numbers that it comes to. */
 export function headline(page: Page): HTMLElement {
-  const { tone, text, more, counts } = page.headline;
-  const steps = Object.entries(counts)
-    .filter(([, n]) => n > 0)
-    .sort(([a], [b]) => causeRank(a) - causeRank(b));
+  const { tone, text, figures, of } = page.headline;
   return h(
     "header",
     { class: "headline" },
@@ -23,13 +18,25 @@ export function headline(page: Page): HTMLElement {
       h("span", { class: "tone", "aria-hidden": "true" }, TONES[tone]),
       h("span", {}, unbroken(text)),
     ),
-    steps.length
+    figures.length
       ? h(
-          "ul",
-          { class: "counts", "aria-label": "Steps by verdict" },
-          steps.map(([cause, n]) => h("li", {}, letter(cause), ` ${counted(n, "step")}: ${cause}`)),
+          "dl",
+          { class: "figures" },
+          figures.map(({ name, text }) =>
+            h("div", {}, h("dt", {}, unbroken(name)), h("dd", {}, text)),
+          ),
         )
       : null,
+    of ? h("p", { class: "detail" }, `The worst: ${of}`) : null,
+  );
+}
+
+/** Why, and what to do next. */
+export function reasons(page: Page): HTMLElement {
+  const { more, next, command } = page.headline;
+  return h(
+    "div",
+    { class: "reasons" },
     more.length
       ? h(
           "ul",
@@ -37,7 +44,8 @@ export function headline(page: Page): HTMLElement {
           more.map((sentence) => h("li", {}, unbroken(sentence))),
         )
       : null,
-    h("p", { class: "origin" }, `${page.made_by} · ${moment(page.made_unix_s)}`),
+    next ? h("p", {}, command ? `${next}:` : next) : null,
+    code("", command ? [command] : []),
   );
 }
 

@@ -3,7 +3,7 @@
 import type { App } from "../app";
 import type { NamedValue, PageRecording } from "../contract";
 import { clock, duration, moment, shortened, span, value, words } from "../data/format";
-import { button, fold, h, table, unbroken } from "../dom";
+import { code, fold, h, table, unbroken } from "../dom";
 
 /** A section: a table of all recordings, then each in detail. */
 export function recordings(app: App): HTMLElement {
@@ -122,33 +122,6 @@ function starts({ findings }: PageRecording): HTMLElement {
       ["Step", "Workload", "Took", "Starts at"],
       rows,
       [false, false, true, true],
-    ),
-  );
-}
-
-/** Copies if the browser permits it; pages opened as files usually may not. */
-async function copy(text: string): Promise<void> {
-  try {
-    await navigator.clipboard.writeText(text);
-  } catch {
-    // The text can still be selected.
-  }
-}
-
-function code(title: string, texts: readonly string[]): HTMLElement {
-  return h(
-    "div",
-    { hidden: texts.length === 0 },
-    title ? h("h3", {}, title) : null,
-    texts.map((text) =>
-      h(
-        "div",
-        { class: "code" },
-        h("pre", { tabindex: 0 }, text),
-        button("Copy", () => void copy(text), {
-          "aria-label": "Copy this text",
-        }),
-      ),
     ),
   );
 }

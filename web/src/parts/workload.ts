@@ -3,13 +3,13 @@
 import type { App } from "../app";
 import { Figure } from "../chart/figure";
 import type { LineInfo, Lines } from "../chart/lines";
-import type { PanelSpec } from "../chart/panel";
+import type { Level, PanelSpec } from "../chart/panel";
 import { picture } from "../chart/picture";
 import { saveButtons } from "../chart/save";
 import { stage } from "../chart/stage";
 import type { Trace } from "../chart/trace";
 import type { View } from "../chart/view";
-import type { Line, ChartSeries, WorkloadSection } from "../contract";
+import type { ChartSeries, Episode, Line, WorkloadSection } from "../contract";
 import { capital, clock, shortened, value } from "../data/format";
 import { DataError } from "../data/unpack";
 import { fold, h, unbroken } from "../dom";
@@ -59,24 +59,57 @@ function row(given: WorkloadSection): HTMLElement[] {
   ];
 }
 
-function charts(app: App, given: WorkloadSection): Node[] {
+/** The chart of a whole recording, with its loads as bands. */
+export function wholeRun(app: App, given: WorkloadSection): HTMLElement {
+  const lines = linesOf(app, given);
+  const view = app.view(given.id, 0, most(app, given));
+  return h(
+    "section",
+    { id: given.id, "aria-label": given.title },
+    stage(timeFigure(app, given, lines, view)),
+  );
+}
+
+/** The episodes of a line, and when the step of each began on the chart's axis. */
+function episodes(app: App, given: WorkloadSection, line: Line): [Episode, number][] {
+  const { steps } = app.page.recordings[line.recording]?.findings ?? { steps: [] };
+  const own = [{ step: line.step, start_s: 0 }];
+  return (line.step === null ? given.bands : own).flatMap(({ step, start_s }) =>
+    (steps[step ?? -1]?.episodes ?? []).map((one): [Episode, number] => [one, start_s]),
+  );
+}
+
+function linesOf(app: App, given: WorkloadSection): Lines {
+  const isAlone = given.bands.length > 0 && app.page.recordings.length === 1;
   const infos = given.lines.map((line): LineInfo => {
     const step = app.step(line);
+    const words = given.bands.length ? "no falls" : unloadedWords(app, line);
     return {
-      label: line.label,
+      label: isAlone ? given.title : line.label,
       style: app.style(line.recording),
-      episodes: step?.episodes ?? [],
-      words: step ? step.verdict : unloadedWords(app, line),
+      episodes: episodes(app, given, line).map(([one, start_s]) => ({
+        ...one,
+        onset_s: one.onset_s + start_s,
+        end_s: one.end_s + start_s,
+      })),
+      words: step ? step.verdict : words,
     };
   });
-  const lines = app.linesOf(given.id, infos);
+  return app.linesOf(given.id, infos);
+}
+
+function most(app: App, given: WorkloadSection): number {
+  return Math.max(1e-3, ...given.lines.map((line) => end(app, line)));
+}
+
+function charts(app: App, given: WorkloadSection): Node[] {
+  const lines = linesOf(app, given);
   try {
-    const most = Math.max(1e-3, ...given.lines.map((line) => end(app, line)));
-    const view = app.view(given.id, 0, most);
+    const view = app.view(given.id, 0, most(app, given));
     const isCut = given.title.length > ROW_LETTERS;
     const more = [
       lineTable(app, given),
-      scatter(app, given, lines, most),
+      scatter(app, given, lines, view.most),
       latency(app, given, lines),
     ];
     return [
@@ -120,12 +153,16 @@ function timeFigure(app: App, given: WorkloadSection, lines: Lines, view: View):
     panels: panels(app, given),
     lines,
     view,
-    say: (x) => clock(x, view.span < 30 ? 2 : 1),
+    say: (x) => {
+      const load = given.bands.find(({ start_s, end_s }) => start_s <= x && x <= end_s);
+      return clock(x, view.span < 30 ? 2 : 1) + (load ? `, ${shortened(load.name, 40)}` : "");
+    },
     hasEpisodes: true,
-    open: (line, episode) => {
-      const info = lines.all[line];
-      const found = info?.episodes[episode];
-      if (info && found) app.evidence(`${given.title} · ${shortened(info.label, 300)}`, found);
+    loads: given.bands,
+    open: (at, episode) => {
+      const line = given.lines[at];
+      const found = line && episodes(app, given, line)[episode];
+      if (found) app.evidence(`${given.title} · ${shortened(line.label, 300)}`, found[0]);
     },
     tools: (figure) =>
       saveButtons(
@@ -146,12 +183,24 @@ function panels(app: App, given: WorkloadSection): PanelSpec[] {
   const quantities = [...given.shown, ...others];
   const made = quantities.map((quantity, i) => panel(app, given, quantity, i === 0));
   const isLoaded = given.lines.some((line) => line.step !== null);
-  const xTitle = isLoaded ? "time since the step started" : "time since the log began";
+  const began = given.bands.length ? "the recording began" : "the log began";
+  const xTitle = `time since ${isLoaded ? "the step started" : began}`;
   const last = made.filter((one) => one.isShown).at(-1);
   for (const one of made) {
-    if (one === made[0] || one === last || !one.isShown) one.xTitle = xTitle;
+    const isEnd = one === last || (one === made[0] && !given.bands.length);
+    if (isEnd || !one.isShown) one.xTitle = xTitle;
   }
   return made;
+}
+
+/** Where the drives of a chart begin to slow themselves down. */
+function limits(app: App, given: WorkloadSection): Level[] {
+  const found = new Map<number, string>();
+  for (const { recording } of given.lines) {
+    const [at, whose] = app.page.recordings[recording]?.limit ?? [];
+    if (at !== undefined) found.set(at, `${whose ?? ""} ${value(at, "C")}`);
+  }
+  return [...found].map(([at, label]) => ({ at, label }));
 }
 
 function panel(
@@ -182,12 +231,13 @@ function panel(
   const spec: PanelSpec = {
     title: TITLES[quantity],
     unit: units.join(", "),
-    height: isFirst ? 280 : 132,
+    height: given.bands.length ? (isFirst ? 136 : 92) : isFirst ? 280 : 132,
     traces: [],
     x: "time",
     xTitle: "",
     isFromZero: quantity !== "temperature" && quantity !== "level",
     isShown: given.shown.includes(quantity),
+    levels: quantity === "temperature" ? limits(app, given) : [],
   };
   if (given.lines.length === 1 && names.length <= 8) {
     const base = app.style(given.lines[0]?.recording ?? 0);

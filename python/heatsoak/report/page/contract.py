@@ -95,7 +95,6 @@ class Line(_Strict):
         step: the index of the step in that recording's findings; None if it was not loaded, so
             that there is no step.
         label: the conditions in which it differs from the other lines.
-        start_s: when the step started, from the recording's start.
         tracks: what it is about first, then the others: throughput, or the temperature of a drive
             that was not loaded.
         seconds: IOPS of each second, for the scatter plot; None if unknown.
@@ -103,13 +102,25 @@ class Line(_Strict):
     """
 
     recording: int
-    step: int | None
+    step: int | None = None
     label: str
-    start_s: float
     tracks: list[ChartSeries]
-    seconds: ChartSeries | None
-    latency: list[LatencyHistogram]
-    level_mb_s: float | None
+    seconds: ChartSeries | None = None
+    latency: list[LatencyHistogram] = []
+    level_mb_s: float | None = None
+
+
+class StepBand(_Strict):
+    """A load in the course of a whole recording, in s from its start.
+
+    Attributes:
+        step: its index in that recording's findings; None if it is not judged, or one of rounds.
+    """
+
+    name: str
+    start_s: float
+    end_s: float
+    step: int | None
 
 
 class WorkloadSection(_Strict):
@@ -125,21 +136,23 @@ class WorkloadSection(_Strict):
         is_open: whether its chart is shown at once.
         last_s: the length of the separate chart of the end, for tests of consistency.
         shown: the quantities that are drawn at once, from the top; others when asked for.
+        bands: the loads of a whole recording, if that is what is drawn.
     """
 
     id: str
     title: str
     detail: str
-    step: str
-    protocol: str
-    summary: str
-    verdicts: dict[str, int]
-    rate: str
-    hottest: str
+    step: str = ""
+    protocol: str = ""
+    summary: str = ""
+    verdicts: dict[str, int] = {}
+    rate: str = ""
+    hottest: str = ""
     is_open: bool = False
     last_s: float | None = None
     shown: list[ChartQuantity]
     lines: list[Line]
+    bands: list[StepBand] = []
 
 
 class MatrixFigure(_Strict):
@@ -295,6 +308,7 @@ class PageRecording(_Strict):
 
     Attributes:
         label: the conditions, or the name of its directory.
+        limit: where the drive begins to slow itself down, in C, and whose figure that is.
         command: the command that makes such a recording; None if unknown.
         protocol: as TOML.
         commands: the load generator's command lines.
@@ -313,6 +327,7 @@ class PageRecording(_Strict):
     tools: list[NamedValue]
     sensors: list[NamedValue]
     events: list[EventLine]
+    limit: tuple[float, str] | None
     command: str | None
     protocol: str
     commands: list[str]
@@ -577,14 +592,19 @@ class Headline(_Strict):
     Attributes:
         text: the verdict in a sentence.
         tone: ``good`` if the drive does not throttle or is better, ``bad`` if it does or is worse.
+        figures: the loss, when it began, how hot the drive was, with what each is, if known.
+        of: which of several recordings the figures are of: the worst.
         more: a few more sentences.
-        counts: the number of steps with each verdict.
+        next: what to do then; if there is a command for it, how.
     """
 
     text: str
     tone: Tone
+    figures: list[NamedValue] = []
+    of: str = ""
     more: list[str] = []
-    counts: dict[str, int] = {}
+    next: str | None = None
+    command: str | None = None
 
 
 class Page(_Strict):
@@ -593,6 +613,7 @@ class Page(_Strict):
     Attributes:
         is_live: whether a recording is still running, so that the page asks for updates.
         sensor: whose temperature the rows of workloads have; None if that differs.
+        overview: the whole of the recording that the headline is about; None if that is one load.
         data: all packed columns, gzipped, in base64.
     """
 
@@ -605,6 +626,7 @@ class Page(_Strict):
     headline: Headline
     recordings: list[PageRecording] = []
     sensor: str | None = None
+    overview: WorkloadSection | None = None
     workloads: list[WorkloadSection] = []
     matrix: MatrixSection | None = None
     bars: list[BarChart] = []

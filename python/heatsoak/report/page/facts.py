@@ -15,7 +15,7 @@ from heatsoak.protocol import Label, Observation, Protocol, bundled, label_text,
 from heatsoak.recording import Recording, RecordingMeta, SensorMeta
 from heatsoak.report.findings import power_text
 from heatsoak.report.page import contract
-from heatsoak.report.steps import sentence
+from heatsoak.report.steps import limit_of, sentence
 from heatsoak.words import duration_text, number_text, plain, size_text, title_of
 
 #: The file name in the command for a protocol that is not bundled.
@@ -54,8 +54,8 @@ def command(meta: RecordingMeta) -> str | None:
         if implied.get(key) == value:
             continue
         words += ["--set", f"{key}={label_text(value)}"]
-    if meta.drive.get("kind") == "block" and protocol.writes:
-        words += ["--erase", str(meta.drive.get("serial") or "ID")]
+    if protocol.writes and meta.erase_name is not None:
+        words += ["--erase", meta.erase_name]
     return shlex.join(words)
 
 
@@ -132,6 +132,7 @@ def page_recording(
         tools=list(_tools(meta.tools, meta.load)),
         sensors=list(_sensors(recording, findings)),
         events=list(_events(recording)),
+        limit=limit_of(meta),
         command=command(meta),
         protocol=protocol_toml(meta.protocol),
         commands=commands(recording.events),

@@ -5,12 +5,17 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import subprocess
+import tempfile
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from heatsoak import tools, writing
 from heatsoak.errors import ToolError
+from heatsoak.system import is_root
 
 if TYPE_CHECKING:
     from heatsoak.report.page.contract import Page
@@ -87,6 +92,34 @@ def render(page: Page, bundle: Bundle, *, is_served: bool = False) -> str:
 </body>
 </html>
 """
+
+
+_PRINTS = ("--headless", "--disable-gpu", "--no-pdf-header-footer", "--virtual-time-budget=20000")
+_PRINTS_WITHIN_S = 180.0
+
+
+def browser() -> str:
+    """Return the path of a browser that prints pages; raises ToolError if there is none."""
+    return tools.find_tool("chromium", "chromium")
+
+
+def printed(html: str) -> bytes:
+    """Return a page as a PDF, as a browser prints it; raises ToolError if it does not."""
+    with tempfile.TemporaryDirectory(prefix="heatsoak-") as directory:
+        page, pdf = Path(directory) / "page.html", Path(directory) / "page.pdf"
+        with writing.output(page, replace=True) as file:
+            file.write(html.encode())
+        own = [f"--user-data-dir={directory}/browser", f"--print-to-pdf={pdf}"]
+        # it has no sandbox for root; the page runs its own program alone, and fetches nothing
+        typed = [browser(), *_PRINTS, *own, *(["--no-sandbox"] if is_root() else [])]
+        try:
+            said = tools.ran([*typed, page.as_uri()], timeout_s=_PRINTS_WITHIN_S).stderr
+        except (OSError, subprocess.TimeoutExpired) as error:
+            said = str(error)
+        if not pdf.is_file():
+            why = (said.strip() or "it says nothing").splitlines()[-1]
+            raise ToolError(f"{typed[0]} did not print the page: {why}")
+        return pdf.read_bytes()
 
 
 def _policy(bundle: Bundle, *, is_served: bool) -> str:

@@ -3,25 +3,22 @@ without.
 """
 
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from heatsoak import analysis, words
-from heatsoak.analysis.names import Names
+from heatsoak.analysis.names import Named, Names
 from heatsoak.analysis.view import RecordingView, StepView
 from heatsoak.facts import table
 from heatsoak.protocol import MIN_STEADY_ROUNDS
-from heatsoak.report.page import contract
-from heatsoak.report.page.tracks import (
-    QuantitySeries,
-    courses,
-    courses_unloaded,
-    histograms,
-    seconds,
-)
+from heatsoak.report.page import contract, tracks
+from heatsoak.report.page.packing import thinned
+from heatsoak.report.page.tracks import QuantitySeries
 from heatsoak.report.steps import all_in_short, verdicts
 
 
@@ -168,17 +165,15 @@ def unloaded_charts(
     names: Names, findings: Sequence[analysis.RecordingFindings], add: Add
 ) -> list[contract.WorkloadSection]:
     """Return the chart of all logs that show no load, if there are any: how warm they were."""
-    lines, unloaded, metas, steps = [], [], [], []
+    lines, unloaded = [], []
     for number, (named, judged) in enumerate(zip(names.recordings, findings, strict=True)):
         if judged.unloaded is None:
             continue
         view = RecordingView(named.recording).idle
         assert view is not None
-        shown = courses_unloaded(view, judged.unloaded)
-        lines.append(_line(number, named.label, view, shown, add))
+        shown = list(map(add, tracks.courses_unloaded(view, judged.unloaded)))
+        lines.append(contract.Line(recording=number, label=named.label, tracks=shown))
         unloaded.append(judged.unloaded)
-        metas.append(named.recording.meta)
-        steps.append(view.step)
     if not lines:
         return []
     return [
@@ -188,11 +183,7 @@ def unloaded_charts(
             detail=(
                 f"nothing to judge, {words.duration_text(max(one.duration_s for one in unloaded))}"
             ),
-            step=steps[0].name,
-            protocol=metas[0].protocol.name,
             summary=_summary_unloaded(unloaded),
-            verdicts={},
-            rate="",
             hottest=_hottest([one.max_temp_c for one in unloaded]),
             shown=_shown(lines, "throughput", "iops", "busy", "power"),
             lines=lines,
@@ -200,13 +191,44 @@ def unloaded_charts(
     ]
 
 
-def _line(
-    number: int, label: str, view: StepView, shown: Sequence[QuantitySeries], add: Add, **more: Any
-) -> contract.Line:
-    given = {"step": None, "seconds": None, "latency": [], "level_mb_s": None, **more}
-    tracks = [add(course) for course in shown]
-    return contract.Line(
-        recording=number, label=label, start_s=view.start_s, tracks=tracks, **given
+#: A whole recording is drawn by at most so many points of each series.
+_OUTLINE = 2000
+
+
+def whole_run(
+    number: int, named: Named, judged: analysis.RecordingFindings, add: Add
+) -> contract.WorkloadSection | None:
+    """Return the chart of a recording from its start to its end; None for one load alone."""
+    opened = RecordingView(named.recording)
+    views = sorted([*opened.fills, *opened.views], key=lambda view: view.start_s)
+    if len(views) < 2:
+        return None
+    begin_s = min(views[0].start_s, *opened.samples["t_s"].head(1))
+    whole = StepView(views[0].step, opened.samples, begin_s, {}, views[0].course)
+    shown = []
+    for course in tracks.courses_of_all(whole):
+        kept = thinned(course.values, math.ceil(2 * len(course.values) / _OUTLINE))
+        shown.append(replace(course, t_s=course.t_s[kept], values=course.values[kept]))
+    lines = [contract.Line(recording=number, label=named.label, tracks=list(map(add, shown)))]
+    steps = {step.step: at for at, step in enumerate(judged.steps)}
+    drawn = {one.step for one in judged.steps if one.rounds is None} | _drawn_rounds(judged)
+    bands = [
+        contract.StepBand(
+            name=words.title_of(view.step.name),
+            start_s=view.start_s - begin_s,
+            end_s=view.end_s - begin_s,
+            step=steps.get(view.step.name),
+        )
+        for view in views
+        if view in opened.fills or view.step.name in drawn
+    ]
+    return contract.WorkloadSection(
+        id="whole",
+        title="The whole run",
+        detail=f"{named.label}, {words.duration_text(whole.throughput.duration_s)}",
+        shown=_shown(lines, "temperature"),
+        lines=lines,
+        bands=bands,
     )
 
 
@@ -240,16 +262,14 @@ def charts(
             if step.rounds is not None and step.step not in drawn_rounds:
                 continue
             view = views[step.step]
-            each_s = seconds(view)
-            line = _line(
-                number,
-                named.label if step.round is None else f"{named.label}, round {step.round}",
-                view,
-                courses(view),
-                add,
+            each_s = tracks.seconds(view)
+            line = contract.Line(
+                recording=number,
+                label=named.label if step.round is None else f"{named.label}, round {step.round}",
+                tracks=list(map(add, tracks.courses(view))),
                 step=index,
                 seconds=None if each_s is None else add(each_s),
-                latency=histograms(named.recording, view),
+                latency=tracks.histograms(named.recording, view),
                 level_mb_s=table.level_mb_s(rows[number][step.step]),
             )
             key = (named.recording.meta.protocol.name, "" if alone else _name(step), step.workload)

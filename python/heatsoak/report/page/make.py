@@ -1,11 +1,13 @@
 """Makes everything on the page from recordings and findings."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from heatsoak import comparison, words
 from heatsoak.analysis import Findings, RecordingFindings
+from heatsoak.analysis.answer import rank_of
 from heatsoak.analysis.findings import Throttles
 from heatsoak.analysis.names import Names, names_of
 from heatsoak.comparison.headline import summaries
@@ -16,13 +18,12 @@ from heatsoak.protocol.conditions import drive_name
 from heatsoak.recording import Recording
 from heatsoak.recording.columns import TEMPERATURES
 from heatsoak.report.comparison import drawn, suited, told
-from heatsoak.report.page import contract
+from heatsoak.report.page import contract, lines
 from heatsoak.report.page.bars import bar_charts, curve_charts
 from heatsoak.report.page.facts import page_recording
-from heatsoak.report.page.lines import charts, line_styles, steps_of, unloaded_charts
 from heatsoak.report.page.matrix import matrix
 from heatsoak.report.page.packing import SeriesPacker
-from heatsoak.report.steps import verdicts
+from heatsoak.report.steps import figures
 
 if TYPE_CHECKING:
     # twins take a while to load, and every report would wait for them
@@ -85,9 +86,9 @@ def _section(found: comparison.Comparison) -> contract.ComparisonSection:
     )
 
 
-def _first(lines: Sequence[str]) -> list[str]:
-    more = [f"and {len(lines) - 3} more"] if len(lines) > 3 else []
-    return [*lines[:3], *more]
+def _first(texts: Sequence[str]) -> list[str]:
+    more = [f"and {len(texts) - 3} more"] if len(texts) > 3 else []
+    return [*texts[:3], *more]
 
 
 #: Bytes of base64 that series may take; less if the rest is so large that the page would exceed
@@ -126,15 +127,17 @@ def make_page(
     names = names_of(recordings)
     found = findings.recordings
     series = SeriesPacker()
-    steps, rows = charts(names, found, series.add)
-    workloads = _with_charts_open([*steps, *unloaded_charts(names, found, series.add)], found)
+    steps, rows = lines.charts(names, found, series.add)
+    workloads = _with_charts_open([*steps, *lines.unloaded_charts(names, found, series.add)], found)
     curves = curve_charts(names, found, rows)
+    worst = min(range(len(found)), key=lambda number: rank_of(found[number]))
+    overview = lines.whole_run(worst, names.recordings[worst], found[worst], series.add)
     sections, notes = [_section(compared)] if compared else [], list[str]()
     if not compared:
         sections, notes = comparisons(names, by, baseline, anyway=anyway, findings=findings)
     page_recordings = [
         page_recording(named, one, style)
-        for named, one, style in zip(names.recordings, found, line_styles(names), strict=True)
+        for named, one, style in zip(names.recordings, found, lines.line_styles(names), strict=True)
     ]
     bars = bar_charts(names, found, steps, rows, curves)
     beside = None
@@ -156,9 +159,10 @@ def make_page(
         )
     return contract.Page(
         title=title or _title(names),
-        headline=_headline(names, findings, sections),
+        headline=_headline(names, findings, worst, sections),
         recordings=page_recordings,
         sensor=_sensor(found),
+        overview=overview,
         workloads=workloads,
         matrix=matrix(names, rows, steps),
         bars=bars,
@@ -176,7 +180,7 @@ def _with_charts_open(
     """The workloads, with the charts open that a reader came for: few, or the worst."""
     shown = {chart.id for chart in workloads}
     if len(shown) > _MAX_OPEN:
-        loaded = {one.id: steps for one in workloads if (steps := steps_of(one, findings))}
+        loaded = {one.id: steps for one in workloads if (steps := lines.steps_of(one, findings))}
         worst = sorted(loaded, key=lambda id_: min(step.claim.rank for _, step in loaded[id_]))
         shown = set(worst[: 1 if len(worst) <= _MAX_WITH_CHART else 0])
     return [one.model_copy(update={"is_open": one.id in shown}) for one in workloads]
@@ -190,26 +194,32 @@ def _sensor(findings: Sequence[RecordingFindings]) -> str | None:
 
 
 def _headline(
-    names: Names, found: Findings, comparisons: Sequence[contract.ComparisonSection]
+    names: Names, found: Findings, worst: int, sections: Sequence[contract.ComparisonSection]
 ) -> contract.Headline:
-    """What the recordings show overall; if they were compared, what differs."""
+    """What the recordings show overall; if they were compared, what differs.
+
+    Its figures are of the `worst` recording, of this number.
+    """
     answer = found.answer
-    # rounds are judged as a whole: they have hundreds of steps
-    steps = [step for one in found.recordings for step in one.steps if step.rounds is None]
     rounds = [one for recording in found.recordings for one in recording.rounds]
-    reasons = [*answer.because, *([answer.next] if answer.next else [])]
+    told = figures(found.recordings[worst], names.recordings[worst].recording.meta)
+    how = answer.next and words.capital(answer.next).removesuffix(f": {answer.command}")
     whole = contract.Headline(
-        text=answer.sentence,
+        text=answer.sentence.removesuffix(answer.worst).rstrip(),
         tone=_TONES_OF_ANSWERS.get(answer.throttles, "unsure"),
+        figures=[contract.NamedValue(name=name, text=text) for text, name in told],
+        of=names.recordings[worst].label if len(names.recordings) > 1 and told else "",
+        next=how if answer.command else how and f"{how}.",
+        command=answer.command,
         more=[
-            *map(_sentence, reasons),
+            *filter(None, [answer.worst]),
+            *map(_sentence, answer.because),
             *(f"{words.title_of(one.name)}: {one.text}." for one in rounds),
             *_cut(names),
             *_without_temperatures(found),
         ],
-        counts=verdicts(steps),
     )
-    compared = next((one for one in comparisons if one.headlines), None)
+    compared = next((one for one in sections if one.headlines), None)
     if compared is None:
         return whole
     tone = _TONES_OF_COMPARISONS.get(compared.summary.tone, "unsure")
@@ -243,30 +253,43 @@ def _sentence(text: str) -> str:
     return f"{words.capital(text)}."
 
 
+#: In what remarks that are alike differ.
+_DIFFERING = re.compile(r"'[^']*'|\d[\d.,]*")
+
+
 def _notes(names: Names, findings: Sequence[RecordingFindings]) -> list[str]:
-    """What to know when reading the recordings, each remark once and with whose it is."""
-    whose: dict[str, list[str]] = {}
+    """What to know when reading the recordings, with whose it is.
+
+    Remarks that differ only in numbers and names are told once.
+    """
+    alike: dict[str, list[tuple[str, str]]] = {}
     for named, judged in zip(names.recordings, findings, strict=True):
         for note in judged.notes:
-            whose.setdefault(note, []).append(named.label)
-    return [
-        note
-        if len(labels) == len(findings)
-        else f"{note} ({labels[0] if len(labels) == 1 else f'{len(labels)} recordings'})"
-        for note, labels in whose.items()
-    ]
+            alike.setdefault(_DIFFERING.sub("#", note), []).append((named.label, note))
+    told = []
+    for notes in alike.values():
+        (label, text), whose = notes[0], {label for label, _ in notes}
+        if others := len({note for _, note in notes}) - 1:
+            text += f"; and {words.counted(others, 'more note')} like it"
+        if len(whose) < len(findings):
+            text = f"{text} ({label})" if len(whose) == 1 else f"in {len(whose)} recordings: {text}"
+        told.append(text)
+    return told
 
 
 def _title(names: Names) -> str:
     metas = [named.recording.meta for named in names.recordings]
+    by = f" by {words.listed(list(map(words.plain, names.keys)), 3)}" if names.keys else ""
+    runs = f", {len(metas)} runs{by}" if len(metas) > 1 else ""
     protocols = list(dict.fromkeys(_protocol(meta.protocol) for meta in metas))
     what = protocols[0] if len(protocols) == 1 else words.counted(len(protocols), "protocol")
     if not any(meta.drive.get("model") or meta.drive.get("path") for meta in metas):
-        files = dict.fromkeys(words.said(named.recording.path.name) for named in names.recordings)
+        paths = [named.recording.path.absolute() for named in names.recordings]
+        files = dict.fromkeys(words.said(path.name) for path in paths)
         return f"{words.title_of(what)}: {words.listed(list(files), 3)}"
     drives = list(dict.fromkeys(drive_name(meta.drive) for meta in metas))
     drive = drives[0] if len(drives) == 1 else words.counted(len(drives), "drive")
-    return f"{drive}: {what}"
+    return f"{drive}: {what}{runs}"
 
 
 def _protocol(protocol: Protocol | Observation) -> str:

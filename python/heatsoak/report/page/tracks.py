@@ -33,6 +33,7 @@ class QuantitySeries:
     Attributes:
         t_s: from the step's start, rising.
         importance: the least important series are thinned first.
+        joined_s: points that are no further apart are joined, however close others are.
     """
 
     name: str
@@ -42,13 +43,14 @@ class QuantitySeries:
     t_s: Array
     values: Array
     importance: int
+    joined_s: float = 0.0
 
     @property
     def gap_s(self) -> float:
         """Points further apart than this are not joined."""
         if len(self.t_s) < 2:
             return 1.0
-        return _GAP_INTERVALS * float(np.median(np.diff(self.t_s)))
+        return max(self.joined_s, _GAP_INTERVALS * float(np.median(np.diff(self.t_s))))
 
 
 def courses(view: StepView) -> list[QuantitySeries]:
@@ -61,6 +63,18 @@ def courses(view: StepView) -> list[QuantitySeries]:
         *_levels(view),
     ]
     return [course for course in found if len(course.t_s)]
+
+
+#: Drives are read more seldom in pauses.
+_PAUSES_S = 60.0
+
+
+def courses_of_all(view: StepView) -> list[QuantitySeries]:
+    """Return the throughput and temperature of a whole recording, which has pauses too."""
+    found = [next(_rates(view))]
+    if view.main_sensor:
+        found.append(replace(_readings(view, view.main_sensor, "temperature"), joined_s=_PAUSES_S))
+    return [replace(one, importance=AUXILIARY) for one in found if len(one.t_s)]
 
 
 def courses_unloaded(view: StepView, unloaded: Unloaded) -> list[QuantitySeries]:
