@@ -139,7 +139,7 @@ def test_what_cannot_be_shown_is_one_line(swept: FinishedSweep, tmp_path: Path) 
         (("s", "s", "-o", "x.html"), "one at a time"),
         (("s", "-o", "x.png"), "use .html or .csv"),
         (("s", "-o", "x.html", "--by", "fan"), "--by: is for recordings, and s is a sweep"),
-        (("s", "-o", "x.html", "--fail-below", "9"), "--fail-below: is for recordings"),
+        (("s", "-o", "x.html", "--fail-below", "9MB/s"), "--fail-below: is for recordings"),
     ):
         assert said in complaint(heatsoak_here("report", *words, cwd=tmp_path), 2)
     (tmp_path / "s" / "sweep.json").unlink()

@@ -129,7 +129,7 @@ def _table(rows: Sequence[_Row], console: output.Console) -> Table:
     temps = any(row.max_temp_c is not None for row in rows)
     numbers = ["Time", "MB/s", *(["Hottest"] if temps else [])]
     longest = max(len(row.text) for row in rows)
-    for left_out in ((), ("Time",), ("Time", "Hottest"), ("Time", "Hottest", "MB/s")):
+    for left_out in ((), ("Time",), ("Time", "Hottest")):
         table = _table_of(rows, [one for one in numbers if one not in left_out], console.width)
         needed = console.measure(table, options=console.options.update(width=10_000)).maximum
         if needed - max(longest - _SAID, 0) <= console.width:
@@ -143,7 +143,7 @@ def _table_of(rows: Sequence[_Row], numbers: Sequence[str], width: int) -> Table
     for row in rows:
         cells: dict[str, str | output.Text] = {
             "Recording": output.Text(words.shortened(row.recording, width // 5), no_wrap=True),
-            "Step": output.Text(words.shortened(row.what, width // 4), no_wrap=True),
+            "Step": output.Text(words.shortened(row.what, width // 5), no_wrap=True),
             "Time": words.known_text(row.duration_s, words.duration_text),
             "MB/s": words.known_text(row.mean_mb_s),
             "Hottest": words.known_text(row.max_temp_c, words.temp_text),
