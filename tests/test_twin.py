@@ -393,8 +393,8 @@ def test_what_a_twin_does_not_reproduce_is_said_first(twin: Twin, tmp_path: Path
 
 def test_nothing_is_predicted_by_a_twin_that_denies_its_own_log(twin: Twin, tmp_path: Path) -> None:
     _said_of(twin, tmp_path, twin_onset_s=None)
-    for command in ("predict", "advise"):
-        said = complaint(heatsoak_here(command, "changed.toml", cwd=tmp_path), 2)
+    for more in ((), ("--cooling",)):
+        said = complaint(heatsoak_here("predict", "changed.toml", *more, cwd=tmp_path), 2)
         assert "the twin denies its own log: 'full' throttled after" in said
 
 

@@ -65,12 +65,18 @@ def test_output_that_is_not_read_to_the_end_is_not_a_failure_and_one_not_written
     place: Path,
 ) -> None:
     for words in (
-        *("analyze r", "analyze r --format json", "protocols", "export r -o - --as csv", "--help"),
+        *(
+            "analyze r",
+            "analyze r --format json",
+            "list protocols",
+            "export r -o - --as csv",
+            "--help",
+        ),
     ):
         for output in ("gone", "closed"):
             done = call_on(Streams(output), words.split(), place)
             assert (done.returncode, done.stderr) == (0, ""), (words, output)
-        if words not in ("protocols", "--help"):
+        if words not in ("list protocols", "--help"):
             done = call_on(Streams("/dev/full"), words.split(), place)
             assert (done.returncode, done.stderr) == (3, f"{FULL}\n"), words
     # nor does it lose the exit code of a limit, and errors never go to standard output

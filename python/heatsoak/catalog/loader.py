@@ -98,7 +98,7 @@ def parse_enclosures(texts: dict[str, str]) -> dict[str, Enclosure]:
         if name in families:
             return families[name]
         if name not in singles:
-            raise UsageError(_unknown(path[-1], name, "enclosure", [*families, *singles]))
+            raise UsageError(_unknown(path[-1], name, "place", [*families, *singles]))
         _require_no_cycle(name, path)
         return _single(singles[name], name, lambda base: place(base, (*path, name)))
 
