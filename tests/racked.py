@@ -107,10 +107,9 @@ def counting_drive(
     # the server of an empty one says that it is
     full = ["data", f'data=("{holds}")*{(size_mib << 20) // max(len(holds), 1)}']
     command += ["--filter=log", "--filter=rate", *(full if holds else ["memory"])]
-    command.append(f"size={size_mib}M")
     set_rate(rate, mb_s)
-    command += [f"logfile={log}", f"rate={rate.read_text()}", f"rate-file={rate}"]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL) as server:
+    command += [f"size={size_mib}M", f"logfile={log}", f"rate={rate.read_text()}"]
+    with subprocess.Popen([*command, f"rate-file={rate}"], stdin=subprocess.DEVNULL) as server:
         try:
             assert until(pid.exists)
             yield CountingDrive(f"nbd+unix:///?socket={at}", [log], size_mib << 20, rate)

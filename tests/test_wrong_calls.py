@@ -91,9 +91,6 @@ def test_a_limit_of_another_commands_kind_is_refused(
     ("before", "now"),
     [
         ("drives --known", "list drives --known"),
-        ("drives --like x --restore", "list drives --like x --restore"),
-        ("places", "list places"),
-        ("protocols", "list protocols"),
         ("schema analyze", "lab schema analyze"),
         ("trace stats gone", "lab trace stats gone"),
         ("nbd gone --socket s --enclosure x", "lab nbd gone --socket s --place x"),
@@ -121,7 +118,6 @@ def test_what_commands_and_options_were_called_is_understood(
     [
         ("test", "heatsoak run may be what you look for (Run a protocol on a drive"),
         ("check", "heatsoak analyze may be"),
-        ("bench", "heatsoak run may be"),
         ("monitor", "heatsoak watch may be"),
         ("info", "heatsoak list may be"),
         ("rnu", "rnu: is no command: heatsoak run may be"),
