@@ -25,10 +25,10 @@ def main(rounds: int = ROUNDS) -> None:
             "heatsoak": (),
             "heatsoak --help": ("--help",),
             "heatsoak --version": ("--version",),
-            "heatsoak lab schema": ("schema",),
+            "heatsoak lab schema": ("lab", "schema"),
             "heatsoak doctor": ("doctor",),
-            "heatsoak list drives": ("drives",),
-            "heatsoak list protocols": ("protocols",),
+            "heatsoak list drives": ("list", "drives"),
+            "heatsoak list protocols": ("list", "protocols"),
             "heatsoak run quick --on sim:... --dry-run": (
                 "run",
                 "quick",

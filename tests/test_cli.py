@@ -56,7 +56,7 @@ def test_nothing_waits_for_what_it_does_not_use(tmp_path: Path, small_drive: Pat
     for words in ("--help", "--version", ""):
         loaded = loaded_by(*words.split())
         assert not loaded & {"numpy", "polars", "pydantic", "rich.console", "heatsoak.analysis"}
-    assert not loaded_by("schema") & {"numpy", "polars", "heatsoak.analysis"}
+    assert not loaded_by("lab", "schema") & {"numpy", "polars", "heatsoak.analysis"}
     assert not loaded_by("list", "drives", "--help") & {
         "heatsoak.analysis",
         "heatsoak.bench.conductor",

@@ -282,7 +282,7 @@ def test_a_report_says_what_is_wrong_with_this_machine(system: System, tmp_path:
 
 def test_every_command_is_tried_here() -> None:
     tried = {words[0] for words in (*TELLS, *TAKES, *REFUSED)}
-    alone = {"demo", "fit", "advise", "sweep", "reproduce", "serve", "doctor"}
+    alone = {"demo", "fit", "sweep", "serve", "doctor"}
     assert COMMANDS.keys() <= tried | alone
 
 

@@ -33,8 +33,8 @@ steps = [
 """
 
 
-def predicted(*words: str, cwd: Path, command: str = "predict") -> dict[str, Any]:
-    done = heatsoak_here(command, *words, "--format", "json", cwd=cwd)
+def predicted(*words: str, cwd: Path) -> dict[str, Any]:
+    done = heatsoak_here("predict", *words, "--format", "json", cwd=cwd)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -223,7 +223,7 @@ def test_what_cannot_be_predicted_is_one_line(
 
 
 def advised(*words: str, cwd: Path) -> dict[str, Any]:
-    return predicted(*words, cwd=cwd, command="advise")
+    return predicted(*words, "--cooling", cwd=cwd)
 
 
 @pytest.mark.slow

@@ -236,7 +236,7 @@ def test_interrupted_it_keeps_what_it_recorded(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_it_works_where_linux_only_modules_are_missing(tmp_path: Path, small: Path) -> None:
     hidden = "import sys, psutil; sys.modules['fcntl'] = sys.modules['termios'] = None; "
-    words = ["heatsoak", "reproduce", "--drive", str(small), "--only", CHEAP]
+    words = ["heatsoak", "lab", "reproduce", "--drive", str(small), "--only", CHEAP]
     words += ["--format", "json"]
     code = hidden + f"from heatsoak.cli import main; sys.argv = {words}; main()"
     done = subprocess.run(
