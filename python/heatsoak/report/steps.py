@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from heatsoak import analysis, words
 from heatsoak.analysis import claims
-from heatsoak.catalog.families import family_of
 from heatsoak.recording import RecordingMeta
 from heatsoak.recording.columns import limits_c
 
@@ -26,6 +25,8 @@ def limit_of(meta: RecordingMeta) -> tuple[float, str] | None:
     if stated:
         name = min(stated, key=lambda one: stated[one])
         return stated[name], "warning temperature" if name == "warning" else name.upper()
+    from heatsoak.catalog.families import family_of  # takes a while to load
+
     family = family_of(meta.drive.get("model"))
     starts = family.starts(None)
     return (starts["value"], f"usual limit of {family.controller}") if starts else None
