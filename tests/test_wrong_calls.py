@@ -119,7 +119,6 @@ def test_what_commands_and_options_were_called_is_understood(
         ("test", "heatsoak run may be what you look for (Run a protocol on a drive"),
         ("check", "heatsoak analyze may be"),
         ("monitor", "heatsoak watch may be"),
-        ("info", "heatsoak list may be"),
         ("rnu", "rnu: is no command: heatsoak run may be"),
         ("qwertz", "qwertz: is no command: heatsoak --help lists the commands"),
         ("run quick", "name what is tested: a directory such as ., or --on with a drive"),

@@ -23,7 +23,6 @@ from heatsoak.rack.metrics import HostMetrics
 from heatsoak.rack.running import requests_of
 from heatsoak.units import parse_seconds
 
-_POLL_S = 1.0
 
 host_app = typer.Typer(
     help="Start, follow and collect the tests of this host.",
@@ -85,7 +84,8 @@ def make_command(
 ) -> int:
     name = _named(host_name)
     try:
-        tests = TypeAdapter(list[kept.RackTest]).validate_json(sys.stdin.read())
+        given = "" if sys.stdin.isatty() else sys.stdin.read()
+        tests = TypeAdapter(list[kept.RackTest]).validate_json(given)
     except ValidationError as error:
         raise errors.UsageError(
             f"run {run}: no tests came by standard input: docker exec needs -i"
@@ -102,7 +102,7 @@ def _made(tests: Sequence[kept.RackTest], name: str, *, dry_run: bool, wait: boo
         known = [kept.Kept.of(test) for test in tests]
         if not wait or all(one.status().has_ended for one in known):
             return _print(known, name)
-        time.sleep(_POLL_S)  # and ask again where its process was killed before it began
+        time.sleep(1.0)  # and ask again where its process was killed before it began
 
 
 def _named(given: str | None) -> str:
