@@ -23,7 +23,6 @@ from heatsoak.rack.metrics import HostMetrics
 from heatsoak.rack.running import requests_of
 from heatsoak.units import parse_seconds
 
-
 host_app = typer.Typer(
     help="Start, follow and collect the tests of this host.",
     callback=print_help_alone,
