@@ -133,7 +133,7 @@ class Attempt(BaseModel):
             if self.is_stopped:
                 return "interrupted", "stopped before it began: --resume starts it", 1.0
             if self.asked >= MOST_STARTS:
-                why = f"died {self.asked} times before it began: see output-*.txt of its directory"
+                why = f"died {self.asked} times before it began: see output.txt in its directory"
                 return "failed", why, 1.0
             return "absent", None, 0.0
         passed_s = time.time() - self.began_unix_s

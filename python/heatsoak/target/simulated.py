@@ -45,8 +45,8 @@ _PAGE_BYTES = 4096
 #: this, or dies would wait for the last of them for longer than this share of the time. Its buffer
 #: holds some stripes, without which dies would run out of work.
 _MOST_PAGES, _LEAST_STRIPES, _UNEVEN, _BUFFERED_STRIPES = 1 << 22, 8, 0.01, 3
-#: Smaller transfers than this, such as random ones, depend on more than rates. On a smaller drive,
-#: a load has at least so many transfers a second, and in all so many times what is in flight.
+#: Smaller transfers than this, such as random ones, depend on more than rates. A smaller drive
+#: stands for a larger one only if it still does this many a second, and this many queues in all.
 _LARGE_BYTES, _LEAST_IOS, _LEAST_QUEUES = 1 << 16, 16, 64
 
 #: What the simulator reports: by name, one value a sample, NaN where nothing was measured.
