@@ -70,8 +70,8 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("heatsoak rack report monday -o monday.html", "Which fail, which differ; drive or place?"),
     ),
     "heatsoak-history": (("heatsoak history racks/", "Is a drive slower than it was?"),),
-    "heatsoak-lab-trace-make": (
-        ("heatsoak lab trace make heavy -o heavy.log --scale 0.1", "From published statistics."),
+    "heatsoak-lab-trace": (
+        ("heatsoak lab trace heavy -o heavy.log --scale 0.1", "From published statistics."),
     ),
 }
 #: Environment variables, what they do, and whose pages tell of them: all, or those that begin so.

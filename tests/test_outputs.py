@@ -43,7 +43,7 @@ COMMANDS = {
     "export": ("export", "r", "-o"),
     "twin": ("fit", "r", "-o"),
     "next": ("fit", "r", "--next"),
-    "trace": ("lab", "trace", "make", "light", "--scale", "0.0005", "-o"),
+    "trace": ("lab", "trace", "light", "--scale", "0.0005", "-o"),
     "rack": ("rack", "drives", "b1", "--by", "false", "-o"),
     "results": ("rack", "report", "r", "-o"),
 }
@@ -208,7 +208,7 @@ def test_what_is_read_stays(ground: Path) -> None:
         "fit log.csv --next log.csv",
         "fit r --power log.csv -o log.csv",
         "report r --power log.csv -o log.csv",
-        "lab trace make shape.toml -o shape.toml",
+        "lab trace shape.toml -o shape.toml",
     ):
         assert "is what is read" in complaint_of(ground, *line.split(), "--force"), line
 
@@ -255,7 +255,7 @@ WRITERS = {
     "sweep": "sweep grid.toml --jobs 1 --draws 2 -o m/x",
     "history": "history . -o m/x.parquet",
     "fit": "fit r -o m/x.toml",
-    "trace": "lab trace make light --scale 0.0005 -o m/x",
+    "trace": "lab trace light --scale 0.0005 -o m/x",
     "rack report": "rack report r -o m/x.html",
     "sensors": "lab nbd small.toml --socket s --sensors m/x",
 }

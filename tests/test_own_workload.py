@@ -161,10 +161,10 @@ def test_a_trace_is_read_second_by_second(tmp_path: Path) -> None:
 
 
 def test_a_packed_trace_of_a_shape_is_a_workload(tmp_path: Path) -> None:
-    made = ("lab", "trace", "make", "light", "--scale", "0.02", "-o", "light.log.gz")
+    made = ("lab", "trace", "light", "--scale", "0.02", "-o", "light.log.gz")
     done_here(*made, cwd=tmp_path)
     found = json_here("predict", DRIVE, "--workload", "light.log.gz", cwd=tmp_path)
-    counted = json_here("lab", "trace", "stats", "light.log.gz", cwd=tmp_path)
+    counted = json_here("lab", "trace", "light.log.gz", cwd=tmp_path)
     gb = (counted["read_bytes"] + counted["write_bytes"]) / 1e9
     assert found["held"]["gb"] == pytest.approx(gb, abs=0.001)
     assert found["duration_s"] == pytest.approx(counted["time"]["duration_s"], abs=1)

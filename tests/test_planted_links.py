@@ -106,7 +106,7 @@ def test_a_link_that_another_user_made_leads_root_nowhere(
         ("export", "r", "--as", "csv", "-o", "shared/link/x.csv"),
         ("report", "r", "-o", "shared/link/x.html"),
         ("fit", "r", "-o", "shared/link/x.toml"),
-        ("lab", "trace", "make", "light", "--scale", "0.0005", "-o", "shared/link/x.log"),
+        ("lab", "trace", "light", "--scale", "0.0005", "-o", "shared/link/x.log"),
         ("history", "r", "-o", "shared/link/x.parquet"),
         ("import", "log.csv", "-o", "shared/link/x"),
     ):

@@ -62,9 +62,9 @@ def pair(tmp_path_factory: pytest.TempPathFactory, small_drive_text: str) -> Pat
         ("reproduce", ("lab", "reproduce", "--only", CHEAP)),
         ("run", ("run", "tiny.toml", "--on", "sim:small.toml", "-o", "made")),
         ("run-dry-run", ("run", "tiny.toml", "--on", "sim:small.toml", "--dry-run")),
-        ("trace-check", ("lab", "trace", "check", "light", "--scale", "1e-3")),
-        ("trace-stats", ("lab", "trace", "stats", "light", "--scale", "1e-3")),
-        ("trace-stats", ("lab", "trace", "stats", "io.log", "--damaged", "skip")),
+        ("trace-check", ("lab", "trace", "light", "--check", "--scale", "1e-3")),
+        ("trace-stats", ("lab", "trace", "light", "--scale", "1e-3")),
+        ("trace-stats", ("lab", "trace", "io.log", "--damaged", "skip")),
     ],
 )
 def test_the_output_of_a_command_is_as_its_schema_says(

@@ -91,7 +91,7 @@ COMMANDS = [
     ("run", f"no-protocol{HOSTILE}", "--on", "sim:samsung-950-pro-512"),
     ("run", "quick", "--on", f"sim:{HOSTILE}"),
     ("run", "quick", "--on", "sim:samsung-950-pro-512", "--dry-run", "--set", f"x={HOSTILE}"),
-    ("lab", "trace", "stats", f"gone{HOSTILE}"),
+    ("lab", "trace", f"gone{HOSTILE}"),
     ("report", ".", "-o", f"no-suffix{HOSTILE}"),
 ]
 

@@ -117,7 +117,7 @@ def test_a_wrong_shape_is_one_line_that_says_what_is_wrong(
     tmp_path: Path, old: str, new: str, said: str
 ) -> None:
     path = own_shape(tmp_path / "mine.toml", old, new)
-    line = complaint(heatsoak_here("lab", "trace", "check", "mine.toml", cwd=tmp_path), 2)
+    line = complaint(heatsoak_here("lab", "trace", "mine.toml", "--check", cwd=tmp_path), 2)
     assert said in line
     assert path.name in line
 
@@ -125,7 +125,7 @@ def test_a_wrong_shape_is_one_line_that_says_what_is_wrong(
 @pytest.mark.slow
 def test_an_own_shape_is_taken_wherever_an_id_is_with_its_provenance(tmp_path: Path) -> None:
     own_shape(tmp_path / "mine.toml", "{ value = 70,", "{ value = 20,")
-    found = json_here("lab", "trace", "stats", "mine.toml", "--scale", "0.1", cwd=tmp_path)
+    found = json_here("lab", "trace", "mine.toml", "--scale", "0.1", cwd=tmp_path)
     assert found["sequential"]["pct"]["all"] == pytest.approx(20, abs=0.1)
     own_shape(tmp_path / "mine.toml", 'source = "AnandTech, 2011 to 2015, IO size', 'x = "')
     with pytest.raises(UsageError, match="unknown key 'x' in sizes"):
@@ -134,18 +134,18 @@ def test_an_own_shape_is_taken_wherever_an_id_is_with_its_provenance(tmp_path: P
 
 @pytest.mark.slow
 def test_check_and_statistics_print_asked_and_got_as_the_articles_tables(tmp_path: Path) -> None:
-    done = done_here("lab", "trace", "check", "light", cwd=tmp_path)
+    done = done_here("lab", "trace", "light", "--check", cwd=tmp_path)
     assert done.stderr == ""
     lines = [line.split() for line in done.stdout.splitlines()]
     assert ["reads", "372,630", "372,630", "0"] in lines
     assert "figures hold within 1 %" in done.stdout
-    done = done_here("lab", "trace", "stats", "light", "--idle-limit", "10ms", cwd=tmp_path)
+    done = done_here("lab", "trace", "light", "--idle-limit", "10ms", cwd=tmp_path)
     lines = [line.split() for line in done.stdout.splitlines()]
     heading = ["I/O", "size,", "%", "<4K", "4K", "8K", "16K", "32K", "64K", "128K", "others"]
     assert heading in lines
     assert ["All", "6.2", "27.6", "2.4", "8", "6.5", "4.8", "26.4", "18.1"] in lines
     assert "limited to 10 ms each" in done.stdout
-    for words in (("check", "light"), ("stats", "light", "--idle-limit", "1000000s")):
+    for words in (("light", "--check"), ("light", "--idle-limit", "1000000s")):
         shown = heatsoak_here("lab", "trace", *words, "--scale", "1e-5", cwd=tmp_path).stdout
         assert ", scale 0.00001" in shown
         assert re.search(r"\de[+-]?\d", shown) is None  # no number has an exponent
@@ -166,11 +166,12 @@ def test_check_fails_where_a_figure_does_not_hold(tmp_path: Path) -> None:
         assert old in text
         text = text.replace(old, new)
     path.write_text(text, "utf-8")
-    document = json_here("lab", "trace", "check", "mine.toml", cwd=tmp_path, code=1)
+    document = json_here("lab", "trace", "mine.toml", "--check", cwd=tmp_path, code=1)
     assert [row["name"] for row in document["rows"] if not row["holds"]] == ["sequential_pct"]
     assert document["holds"] is False
     assert (
-        "does not hold" in heatsoak_here("lab", "trace", "check", "mine.toml", cwd=tmp_path).stdout
+        "does not hold"
+        in heatsoak_here("lab", "trace", "mine.toml", "--check", cwd=tmp_path).stdout
     )
 
 
@@ -178,10 +179,10 @@ def test_check_fails_where_a_figure_does_not_hold(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("check", "lite"), "no simulated trace 'lite' (did you mean 'light'?)"),
-        (("stats", "nowhere.csv"), "nowhere.csv: there is no such file or shape"),
-        (("stats", "light", "--idle-limit", "soon"), "'--idle-limit': 'soon' is not a time"),
-        (("check", "light", "--scale", "1e-8"), "of 832339 I/Os is less than one"),
+        (("lite", "--check"), "lite: there is no such file or shape: shapes are destroyer"),
+        (("nowhere.csv",), "nowhere.csv: there is no such file or shape"),
+        (("light", "--idle-limit", "soon"), "'--idle-limit': 'soon' is not a time"),
+        (("light", "--check", "--scale", "1e-8"), "of 832339 I/Os is less than one"),
     ],
 )
 def test_wrong_words_are_one_line(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
@@ -191,12 +192,12 @@ def test_wrong_words_are_one_line(tmp_path: Path, words: tuple[str, ...], said: 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["fio3", "fio2", "msr", "blkparse"])
 def test_a_trace_that_is_written_is_counted_as_it_was_made(tmp_path: Path, form: str) -> None:
-    words = ("lab", "trace", "make", "light", "-o", "t", "--scale", "0.01", "--as", form)
+    words = ("lab", "trace", "light", "-o", "t", "--scale", "0.01", "--as", form)
     done_here(*words, cwd=tmp_path)
-    found, asked = json_here("lab", "trace", "stats", "t", cwd=tmp_path), counted("light", 0.01)
+    found, asked = json_here("lab", "trace", "t", cwd=tmp_path), counted("light", 0.01)
     for name in ("reads", "writes", "read_bytes", "write_bytes", "size_pct", "sequential", "span"):
         assert found[name] == asked[name]
-    again = heatsoak_here("lab", "trace", "make", "light", "-o", "t", cwd=tmp_path)
+    again = heatsoak_here("lab", "trace", "light", "-o", "t", cwd=tmp_path)
     assert "already exists" in complaint(again, 2)
 
 

@@ -1,5 +1,6 @@
 """Wrong calls, by their kinds: each is one clear line and exit code 2, and none is accepted."""
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -92,7 +93,8 @@ def test_a_limit_of_another_commands_kind_is_refused(
     [
         ("drives --known", "list drives --known"),
         ("schema analyze", "lab schema analyze"),
-        ("trace stats gone", "lab trace stats gone"),
+        ("trace stats gone", "lab trace gone"),
+        ("trace check light --scale 0.001", "lab trace --check light --scale 0.001"),
         ("nbd gone --socket s --enclosure x", "lab nbd gone --socket s --place x"),
         ("reproduce --only gone --fail-below 2", "lab reproduce --only gone --min-figures 2"),
         ("advise gone --enclosure laptop", "predict --cooling gone --place laptop"),
@@ -125,8 +127,8 @@ def test_what_commands_and_options_were_called_is_understood(
         ("run quick /dev/null", "/dev/null: is no directory: name what is tested with --on"),
         ("run quick . --on .", "--on . says already what is tested"),
         ("run quick --on sim:samsung-950-pro-512@", "there is no simulated place ''"),
-        ("run quick --on sim:samsung-950-pro-512 --place laptop", "goes behind its name, --on "
-         "sim:DRIVE@PLACE"),
+        ("run quick --on x --place laptop", "goes behind its name: sim:DRIVE@PLACE"),
+        ("run quick --on '990 PRO 2TB'", "here; sim:samsung-990-pro-2tb simulates one"),
         ("run quick --on . --set size=10", "size=10: is less than a block"),
         ("list places lapto", "lapto: is none of the places (did you mean 'laptop'?)"),
         ("list protocols quik", "quik: is none of the protocols (did you mean 'quick'?)"),
@@ -143,7 +145,7 @@ def test_what_people_try_is_answered_by_what_would_be_right(
     words: str, right: str, tmp_path: Path
 ) -> None:
     (tmp_path / "directory").mkdir()
-    said = complaint(heatsoak_here(*words.split(), cwd=tmp_path), 2)
+    said = complaint(heatsoak_here(*shlex.split(words), cwd=tmp_path), 2)
     assert right in said
     assert said.count("'fast'") <= 1
 

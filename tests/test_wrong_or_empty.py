@@ -53,8 +53,8 @@ EMPTY = [
     ("lab reproduce -o @", "-o is empty"),
     ("serve @", "the word after serve is empty"),
     ("lab nbd small.toml --socket @", "--socket is empty"),
-    ("lab trace stats @", "the word after stats is empty"),
-    ("lab trace make light -o @", "-o is empty"),
+    ("lab trace @", "the word after trace is empty"),
+    ("lab trace light -o @", "-o is empty"),
 ]
 
 

@@ -259,7 +259,7 @@ def run(
     """Run a protocol on a simulated drive, and return the recordings: one for each cell.
 
     `protocol` is a bundled name, a file or a :class:`~heatsoak.protocol.Protocol`; `on` is
-    ``sim:DRIVE[@ENCLOSURE]``, and `to` the destination of a copy. `settings` are what ``--set``
+    ``sim:DRIVE[@PLACE]``, and `to` the destination of a copy. `settings` are what ``--set``
     takes; `scale` shrinks sizes and times. Recordings are written to `output`, by default a new
     directory below ``recordings``; with `resume`, what was cut short there is continued. Progress
     goes to standard error.
@@ -270,7 +270,7 @@ def run(
     for place in filter(None, (on, to)):
         if not place.startswith("sim:"):
             raise UsageError(
-                f"{place}: only simulated drives (sim:DRIVE[@ENCLOSURE]) are run from Python; "
+                f"{place}: only simulated drives (sim:DRIVE[@PLACE]) are run from Python; "
                 "for a real one use the command line: heatsoak run"
             )
     if resume and output is None:

@@ -101,8 +101,6 @@ VALUES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 #: What ends or shortens a command that would go on for long; the last word of an option counts.
 LAST: dict[str, tuple[str, ...]] = {
-    "lab trace make": ("--scale", "1e-4"),
-    "lab trace check": ("--scale", "1e-4"),
     "corpus": ("--count", "0"),
     "demo": ("-o", "rec"),
     "lab reproduce": ("--only", "nothing"),
@@ -121,7 +119,7 @@ ENVIRONMENT = {
 }
 _SELDOM = (
     *("calibrate", "lab reproduce", "demo", "corpus", "serve", "lab nbd", "list"),
-    *("watch", "lab trace check", "lab trace stats"),
+    *("watch", "lab trace"),
 )
 
 
@@ -190,7 +188,7 @@ def _words(chance: random.Random) -> list[str]:
     if chance.random() < 0.1 * oddness:
         words.insert(chance.randrange(len(words) + 1), chance.choice(WORDS))
     words += LAST.get(name, ())
-    if name == "lab trace stats" and not {"light", "quick"}.isdisjoint(words):
+    if name == "lab trace" and not {"light", "quick"}.isdisjoint(words):
         words += ["--scale", "1e-4"]
     if name == "run" and not _is_short(words):
         words.append("--dry-run")

@@ -185,13 +185,13 @@ KINDS = {
     "trace's shape": Kind(
         ("shapes/*.toml",),
         _toml,
-        ("lab trace stats {} --scale 1e-5", "lab trace make {} -o out --scale 1e-5"),
+        ("lab trace {} --scale 1e-5", "lab trace {} -o out --scale 1e-5"),
     ),
     "trace": Kind(
         ("io.log", "msr.csv", "blkparse.txt"),
         _text,
         (
-            *("lab trace stats {}", "lab trace stats {} --damaged skip --format json"),
+            *("lab trace {}", "lab trace {} --damaged skip --format json"),
             "predict small.toml --for 20s --workload {}",
         ),
     ),

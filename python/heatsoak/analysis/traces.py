@@ -127,7 +127,7 @@ class Skipped(_Part):
 
 
 class TraceStatistics(_Part):
-    """What a trace is like: what ``heatsoak lab trace stats --format json`` prints.
+    """What a trace is like: what ``heatsoak lab trace --format json`` prints.
 
     Sizes, sequential shares, addresses and service times are those of reads and writes; depth, time
     and bursts count trims too.
@@ -191,7 +191,7 @@ class TraceFigure(_Part):
 
 
 class TraceCheck(_Part):
-    """What ``heatsoak lab trace check --format json`` prints.
+    """What ``heatsoak lab trace --check --format json`` prints.
 
     Attributes:
         schema_version: goes up when a key changes its meaning or goes away.

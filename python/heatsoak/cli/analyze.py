@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from heatsoak.twin.twin import Twin
 
 
-@common.with_groups
 def analyze_command(
     paths: common.RecordingsArgument,
     read: common.ReadOptions,
@@ -44,26 +43,27 @@ def analyze_command(
     return opened.exit_code(limits.exit_code(findings))
 
 
-@common.with_groups
 def compare_command(
     paths: common.RecordingsArgument,
-    by: common.ByOption,
-    read: common.ReadOptions,
+    by: Annotated[str, common.BY],
+    read: Annotated[common.ReadOptions, common.RARE],
     baseline: common.BaselineOption = None,
-    each: Annotated[
-        bool, common.option("--each", "Also show each set of other conditions separately.")
-    ] = False,
+    each: bool = common.option(
+        "--each", "Also show each set of other conditions separately.", is_rare=True, default=False
+    ),
     anyway: common.AnywayOption = False,
-    pool_models: Annotated[
-        bool, common.option("--pool-models", "Take means over drive models, not for each model.")
-    ] = False,
-    rank_by: Annotated[
-        str | None, common.option("METRIC", "Rank groups by this metric; default: end level.")
-    ] = None,
-    output: Annotated[
-        Path | None,
-        common.option("--output -o FILE", "Write the table: .md, .csv, .html, .png or .svg."),
-    ] = None,
+    pool_models: bool = common.option(
+        "--pool-models",
+        "Take means over drive models, not for each model.",
+        is_rare=True,
+        default=False,
+    ),
+    rank_by: str | None = common.option(
+        "METRIC", "Rank groups by this metric; default: end level.", is_rare=True, default=None
+    ),
+    output: Path | None = common.option(
+        "--output -o FILE", "Write the table: .md, .csv, .html, .png or .svg.", default=None
+    ),
     force: common.ForceOption = False,
     output_format: common.FormatOption = "text",
 ) -> int:
@@ -107,10 +107,9 @@ def _print_written(written: dict[str, Any], out: Console) -> None:
     out.print(Text(f"{written['path']}: {written['kind']}, {size}"), soft_wrap=True)
 
 
-@common.with_groups
 def report_command(
     context: typer.Context,
-    read: common.ReadOptions,
+    read: Annotated[common.ReadOptions, common.RARE],
     limits: common.LimitOptions,
     paths: Annotated[
         list[Path],
@@ -119,23 +118,18 @@ def report_command(
             "Recordings, directories of recordings, logs of other tools, or one sweep.",
         ),
     ],
-    output: Annotated[
-        Path,
-        common.option(
-            "--output -o FILE",
-            "File to write: .html or .pdf page, .png, .svg, .md, .csv, JUnit .xml, OCP .jsonl.",
-        ),
-    ] = Path("report.html"),
-    by: common.OptionalByOption = None,
+    output: Path = common.option(
+        "--output -o FILE",
+        "File to write: .html or .pdf page, .png, .svg, .md, .csv, JUnit .xml, OCP .jsonl.",
+        default=Path("report.html"),
+    ),
+    by: Annotated[str | None, common.BY] = None,
     baseline: common.BaselineOption = None,
     anyway: common.AnywayOption = False,
-    title: Annotated[str | None, common.option("", "Title of the report.")] = None,
-    twin: Annotated[
-        Path | None,
-        common.option(
-            "TWIN", "Show on the page what a twin (heatsoak fit) makes of the recordings."
-        ),
-    ] = None,
+    title: str | None = common.option("", "Title of the report.", default=None),
+    twin: Path | None = common.option(
+        "TWIN", "Show on the page what a twin (heatsoak fit) makes of the recordings.", default=None
+    ),
     force: common.ForceOption = False,
     window_s: common.WindowOption = WINDOW_S,
     output_format: common.FormatOption = "text",

@@ -110,10 +110,9 @@ def _run() -> int:
 #: What the parser says of a number, without the word that was given.
 _WRONG = re.compile(r"Input should be (?:a valid (number|integer), unable .*|(.*))")
 #: What is right where people try an option that other commands have.
-_INSTEAD_OF = {
-    "--place": "--place: a simulated drive's place goes behind its name, --on sim:DRIVE@PLACE"
-}
-_INSTEAD_OF["--enclosure"] = _INSTEAD_OF["--place"]
+_INSTEAD_OF = dict.fromkeys(
+    ("--place", "--enclosure"), "a simulated drive's place goes behind its name: sim:DRIVE@PLACE"
+)
 _TOO_MANY = re.compile(r"Got unexpected extra argument\S* \((.*)\)")
 
 
@@ -125,10 +124,14 @@ def _said_of(error: typer.exceptions.TyperException) -> str:
         usage = " ".join(context.get_usage().removeprefix("Usage:").split())
         many = "is one word" if " " not in extra[1] else "are words"
         return f"'{extra[1]}' {many} too many: {usage}"
+    if context is not None and said.startswith("Missing"):
+        usage = " ".join(context.get_usage().removeprefix("Usage:").split())
+        said = f"{said.rstrip('.')}: {usage}"
     if context is not None and hasattr(error, "option_name"):
-        said = f"{said.rstrip('.')}: {context.command_path} --help lists its options"
-    if (hint := _INSTEAD_OF.get(getattr(error, "option_name", ""))) is not None:
-        said = hint
+        said = f"{said.rstrip('.')}: {context.command_path} --help-all lists its options"
+    name = getattr(error, "option_name", "")
+    if (hint := _INSTEAD_OF.get(name)) is not None:
+        said = f"{name}: {hint}"
     options = getattr(getattr(error, "param", None), "opts", ())
     wrong = _WRONG.search(said)
     for word, after in zip(sys.argv, [*sys.argv[1:], ""], strict=True):

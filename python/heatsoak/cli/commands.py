@@ -5,12 +5,15 @@ another command should wait for it.
 """
 
 import gc
+import inspect
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar, get_args, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -42,75 +45,81 @@ _QUESTIONS = (
     "heatsoak --help lists all commands, heatsoak COMMAND --help what one takes.",
 )
 
-#: Each command's module and help, whose first sentence is its line in `heatsoak --help`. In the
-#: module it is the function NAME_command, or NAME_app for a group of commands.
-COMMANDS = {
-    "run": ("run", "Run a protocol on a drive, and judge what was recorded."),
-    "watch": (
-        "watch",
-        "Watch a drive that something else loads, and judge what is seen. Ctrl-C ends it.\n\n"
-        "The drive is neither loaded nor opened for writing.",
-    ),
-    "analyze": (
-        "analyze",
-        "Judge recordings or logs: did it throttle, when, by how much, and why.",
-    ),
-    "compare": ("analyze", "Compare recordings that differ in one condition."),
-    "report": (
-        "analyze",
-        "Write a page with charts, a picture or a table of recordings or a sweep.",
-    ),
-    "predict": (
-        "predict",
-        "Predict whether a drive throttles under a workload: when, how far, how hot.\n\n"
-        "With --cooling: how little cooling is enough, and what heatsinks would bring.",
-    ),
-    "fit": (
-        "predict",
-        "Fit a model of a drive in its places: its limit, and how it sheds heat.\n\n"
-        "Recordings of one drive with the same conditions of cooling share a place.",
-    ),
-    "sweep": (
-        "sweep",
-        "Predict thousands of what-ifs: which throttle, and what cooling is enough for all.\n\n"
-        "What is in the directory already is not run again.",
-    ),
-    "history": ("history", "Say whether drives have become slower, from years of recordings."),
-    "rack": ("rack", "Run a protocol on the drives of many hosts, and compare the drives."),
-    "list": (
-        "overview",
-        "List drives, with their sensors and what was found on them; places; or protocols.\n\n"
-        "With a name behind that, say all that is known of the one.",
-    ),
-    "import": ("convert", "Convert other tools' logs to recordings; join those of the same time."),
-    "export": ("convert", "Write recordings as CSV, Parquet, OpenMetrics, or fio-plot's logs."),
-    "serve": ("serve", "Show recordings in a browser on this machine, running ones live."),
-    "doctor": (
-        "overview",
-        "Say what can be tested here, what is missing for more, and how to get it.\n\n"
-        "Nothing is changed, no drive is opened for writing, and none is sent a command.",
-    ),
-    "demo": ("run", "Run Puget's M.2 slots on the simulated 950 PRO, beside published figures."),
-    "lab": ("commands", "Test heatsoak itself: its simulated drives, traces, and formats."),
+
+#: Commands under a heading each: a command's module of `heatsoak.cli`, where it is the function
+#: NAME_command, or the commands below it; and what it does, to which the function's docstring adds.
+#: Help does not list those without a heading.
+Table = Mapping[str, Mapping[str, tuple[Any, str]]]
+
+_HOST: Table = {
+    "Commands": {
+        "start": ("rack_host", "Start a protocol on drives of this host, once."),
+        "status": ("rack_host", "Say where the tests of a run stand."),
+        "go": ("rack_host", "Let the tests begin that wait for the whole rack."),
+        "stop": ("rack_host", "Stop the tests of a run as Ctrl-C would, and let none begin."),
+        "collect": ("rack_host", "Give what the tests that have ended recorded."),
+        "metrics": ("rack_host", "Write where tests stand and what drives do, for Prometheus."),
+    },
+    "": {"make": ("rack_host", "Start the tests that `rack run` gives as JSON.")},
 }
-#: What `heatsoak lab` has, alike.
-LAB = {
-    "reproduce": ("reproduce", "Compare the simulated drives with figures published of real ones."),
-    "trace": ("trace", "Show statistics of an I/O trace, or make a synthetic one."),
-    "nbd": ("serve", "Serve a simulated drive as an NBD export that keeps no data, until Ctrl-C."),
-    "schema": (
-        "overview",
-        "Print the JSON Schema of what a command prints with --format json.\n\n"
-        "A schema is JSON whatever --format says. docs/json.md says what may change.",
-    ),
+_RACK: Table = {
+    "Commands": {
+        "run": ("rack", "Run a protocol on each drive of a rack, and collect recordings."),
+        "report": ("rack", "Say which drives pass, which differ, and what the place does."),
+        "stop": ("rack", "Stop the tests of a run as Ctrl-C would, and let none begin."),
+        "drives": ("rack", "List the drives of all hosts, and what was found on them."),
+        "host": (_HOST, "Start, follow and collect the tests of this host."),
+    },
+    "": {"perform": ("rack", "Run a test that this host keeps.")},
 }
-#: What commands were called until 0.5; they are understood until 0.7.
-_RENAMED = {
-    "advise": ("predict", "--cooling"),
-    "drives": ("list", "drives"),
-    "places": ("list", "places"),
-    "protocols": ("list", "protocols"),
-    **{name: ("lab", name) for name in LAB},
+_LAB: Table = {
+    "Commands": {
+        "reproduce": ("reproduce", "Compare simulated drives with figures published of real ones."),
+        "trace": ("trace", "Show statistics of an I/O trace, or make a synthetic one."),
+        "nbd": ("serve", "Serve a simulated drive as an NBD export, until Ctrl-C."),
+        "schema": ("overview", "Print the JSON Schema of what a command prints as JSON."),
+    },
+}
+COMMANDS: Table = {
+    "Test drives": {
+        "run": ("run", "Run a protocol on a drive, and judge what was recorded."),
+        "watch": ("watch", "Watch a drive that something else loads, and judge what is seen."),
+        "rack": (_RACK, "Run a protocol on the drives of many hosts, and compare the drives."),
+        "list": ("overview", "List drives, places or protocols, or tell all of one of them."),
+        "doctor": ("overview", "Say what can be tested here, what is missing, and how to get it."),
+    },
+    "Judge what was recorded": {
+        "analyze": (
+            "analyze",
+            "Judge recordings or logs: did it throttle, when, how far, and why.",
+        ),
+        "compare": ("analyze", "Compare recordings that differ in one condition."),
+        "report": ("analyze", "Write a page, a picture or a table of recordings or a sweep."),
+        "history": ("history", "Say whether drives have become slower, from years of recordings."),
+        "serve": ("serve", "Show recordings in a browser on this machine, running ones live."),
+    },
+    "Predict": {
+        "predict": ("predict", "Predict whether a drive throttles, when, how far, and how hot."),
+        "fit": ("predict", "Fit a model of a drive: its limit, and how it sheds heat."),
+        "sweep": ("sweep", "Predict thousands of what-ifs, and what cooling is enough for all."),
+    },
+    "Other tools": {
+        "import": ("convert", "Convert other tools' logs to recordings, joined by their time."),
+        "export": ("convert", "Write recordings as CSV, Parquet, OpenMetrics, or fio-plot's logs."),
+    },
+    "heatsoak itself": {
+        "demo": ("run", "Run Puget's M.2 slots on a simulated 950 PRO, beside their figures."),
+        "lab": (_LAB, "Test heatsoak itself: its simulated drives, traces, and formats."),
+    },
+}
+#: What commands were called until 0.5, as they are now; they are understood until 0.7.
+_RENAMED: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("advise",): ("predict", "--cooling"),
+    **{(what,): ("list", what) for what in ("drives", "places", "protocols")},
+    **{(name,): ("lab", name) for name in _LAB["Commands"]},
+    ("lab", "trace", "stats"): ("lab", "trace"),
+    ("lab", "trace", "make"): ("lab", "trace"),
+    ("lab", "trace", "check"): ("lab", "trace", "--check"),
 }
 #: What their options were called: by the command's words, as they are now.
 _RENAMED_OPTIONS = {
@@ -138,10 +147,38 @@ _BENCHES = Path(__file__).parents[3] / "benches"
 DEVELOPERS_COMMANDS = ("calibrate", "corpus") if (_BENCHES / "heatsoak_dev").is_dir() else ()
 
 
-class LazyCommands(TyperGroup):
+#: The heading above what few people need, which only ``--help-all`` shows.
+RARE = "Rarely needed"
+
+
+class Command(TyperCommand):
+    """A command whose help has its options in panels."""
+
+    @override
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the options, and the names of those that ``--help-all`` shows."""
+        panels: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        left: list[str] = []
+        for one in self.get_params(ctx):
+            is_option = one.param_type_name == "option"
+            panel = getattr(one, "rich_help_panel", None) or "Options" if is_option else "Arguments"
+            if (shown := one.get_help_record(ctx)) is None:
+                continue
+            if panel == RARE and not ctx.meta.get(RARE):
+                left.append(max(one.opts, key=len))
+            else:
+                panels.setdefault(panel, []).append(shown)
+        for panel, rows in panels.items():
+            if rows:
+                with formatter.section(panel):
+                    formatter.write_dl(rows)
+        self.epilog = f"--help-all also shows {', '.join(left)}." if left else None
+
+
+class CommandGroup(TyperGroup):
     """Commands of a table, imported only when they are run; listing them in help imports none."""
 
-    table = COMMANDS
+    table: ClassVar[Table] = {}
 
     def __init__(self, **settings: Any) -> None:
         """Take Typer's `settings`, which hold no commands."""
@@ -150,19 +187,34 @@ class LazyCommands(TyperGroup):
 
     @override
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the list of commands."""
-        listed: Any = {name: TyperCommand(name, help=one[1]) for name, one in self.table.items()}
-        TyperGroup(commands=listed).format_commands(ctx, formatter)
+        """Write the list of commands, by what they are for."""
+        listed = {panel: rows for panel, rows in self.table.items() if panel}
+        width = max(len(name) for rows in listed.values() for name in rows)
+        for panel, rows in listed.items():
+            with formatter.section(panel):
+                formatter.write_dl([(name.ljust(width), what) for name, (_, what) in rows.items()])
+
+    @override
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find a command; one that is not there is told with what may be meant."""
+        if not ctx.resilient_parsing and args[0] not in self.commands:
+            rows = self.commands.rows  # type: ignore[attr-defined]
+            above = ctx.command_path
+            said = f"{above} --help lists the commands"
+            meant = [name for name, words in _MEANT.items() if args[0].lower() in words.split()]
+            for name in ([one for one in meant if one in rows] or get_close_matches(args[0], rows))[
+                :1
+            ]:
+                what = rows[name][1].rstrip(".")
+                said = f"{above} {name} may be what you look for ({what}); {said}"
+            raise UsageError(f"{args[0]}: is no command: {said}")
+        return super().resolve_command(ctx, args)
 
 
-class LabCommands(LazyCommands):
-    """The commands of `heatsoak lab`."""
-
-    table = LAB
-
-
-class Commands(LazyCommands):
+class Commands(CommandGroup):
     """All commands."""
+
+    table: ClassVar[Table] = COMMANDS
 
     @override
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -174,37 +226,42 @@ class Commands(LazyCommands):
         _require_words(args)
         if args[:1] == ["help"]:
             args = [*args[1:], "--help"]
+        if "--help-all" in args:
+            ctx.meta[RARE] = True
+            args = ["--help" if word == "--help-all" else word for word in args]
         return super().parse_args(ctx, _as_now(args))
-
-    @override
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find a command; one that is not there is told with what may be meant."""
-        if not ctx.resilient_parsing and args[0] not in self.commands:
-            listed = "heatsoak --help lists the commands"
-            meant = [name for name, words in _MEANT.items() if args[0].lower() in words.split()]
-            for name in (meant or get_close_matches(args[0], COMMANDS))[:1]:
-                what, _, _ = COMMANDS[name][1].partition("\n")
-                listed = f"heatsoak {name} may be what you look for ({what.rstrip('.')}); {listed}"
-            raise UsageError(f"{args[0]}: is no command: {listed}")
-        return super().resolve_command(ctx, args)
 
 
 def _as_now(args: Sequence[str]) -> list[str]:
     """Return words in which commands and options have the names that they have now."""
-    new = _RENAMED.get(args[0], ()) if args else ()
-    now = [*new, *args[1:]] if new else list(args)
-    if new:
-        announce(f"heatsoak {args[0]} is now heatsoak {' '.join(new)}")
-    if now[:1] == ["rack"] and "--scheduler" in now[:-1]:  # of Dask, which racks no longer need
-        at = now.index("--scheduler")
-        announce(f"--scheduler {now[at + 1]}: hosts are reached by --by now, ssh if it is left out")
-        del now[at : at + 2]
+    now = list(args)
+    for old, new in _RENAMED.items():
+        # a trace's file may be called as a command was: then nothing is behind it
+        if tuple(now[: len(old)]) == old and (len(old) == 1 or len(now) > len(old)):
+            now[: len(old)] = new
+            announce(f"heatsoak {' '.join(old)} is now heatsoak {' '.join(new)}")
+    if now[:1] == ["rack"]:
+        now = _without_scheduler(now)
     for words, options in _RENAMED_OPTIONS.items():
         for at, word in enumerate(now if tuple(now[: len(words)]) == words else ()):
             option, equals, value = word.partition("=")
             if option in options:
                 now[at] = f"{options[option]}{equals}{value}"
                 announce(f"{option} of {' '.join(words)} is now {options[option]}")
+    return now
+
+
+def _without_scheduler(words: Sequence[str]) -> list[str]:
+    """Leave out the address of Dask, which racks no longer need."""
+    rest = iter(words)
+    now: list[str] = []
+    for word in rest:
+        option, equals, value = word.partition("=")
+        if option != "--scheduler":
+            now.append(word)
+            continue
+        value = value if equals else next(rest, "")
+        announce(f"--scheduler {value}: hosts are reached by --by now, ssh if it is left out")
     return now
 
 
@@ -231,36 +288,39 @@ def _require_words(args: Sequence[str]) -> None:
 class _Loaded(Mapping[str, Any]):
     """Typer's commands of a table, each imported when it is looked up."""
 
-    def __init__(self, table: Mapping[str, tuple[str, str]]) -> None:
-        self._table = table
-        self._hidden = DEVELOPERS_COMMANDS if table is COMMANDS else ()
+    def __init__(self, table: Table) -> None:
+        self.rows = {name: row for rows in table.values() for name, row in rows.items()}
+        self._unlisted = {*table.get("", ()), *(DEVELOPERS_COMMANDS if table is COMMANDS else ())}
 
     def __getitem__(self, name: str) -> Any:
         app = typer.Typer(rich_markup_mode=None)
-        if name in self._hidden:
+        where, what = self.rows.get(name, ("", None))
+        if name in self._unlisted and what is None:
             sys.path.insert(0, str(_BENCHES))
-            module = _load(f"heatsoak_dev.commands.{name}")
-            app.command(name, hidden=True)(getattr(module, f"{name}_command"))
-            return typer.main.get_group(app).commands[name]
-        in_module, words = self._table[name]
-        if hasattr(module := _load(f"heatsoak.cli.{in_module}"), f"{name}_app"):
-            app.add_typer(getattr(module, f"{name}_app"), name=name, help=words)
+        if not isinstance(where, str):
+            group = type("Below", (CommandGroup,), {"table": where})
+            below = typer.Typer(cls=group, callback=_print_help, invoke_without_command=True)
+            app.add_typer(below, name=name, help=what)
         else:
-            app.command(name, help=words)(getattr(module, f"{name}_command"))
+            module = f"heatsoak.cli.{where}" if where else f"heatsoak_dev.commands.{name}"
+            command = getattr(_load(module), f"{name}_command")
+            told = "\n\n".join(filter(None, (what, inspect.getdoc(command))))
+            app.command(name, cls=Command, help=told, hidden=name in self._unlisted)(
+                as_parsed(command)
+            )
         return typer.main.get_group(app).commands[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._table or name in self._hidden
+        return name in self.rows or name in self._unlisted
 
     def __iter__(self) -> Iterator[str]:
-        return iter((*self._table, *self._hidden))
+        return iter((*self.rows, *sorted(self._unlisted - self.rows.keys())))
 
     def __len__(self) -> int:
-        return len(self._table) + len(self._hidden)
+        return len(self.rows.keys() | self._unlisted)
 
 
-def print_help_alone(context: typer.Context) -> None:
-    """Print the help of a group of commands that was called without one."""
+def _print_help(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         for line in context.get_help().splitlines():
             print_out(line)
@@ -283,4 +343,36 @@ def _load(module: str) -> Any:
             gc.enable()
 
 
-lab_app = typer.Typer(cls=LabCommands, callback=print_help_alone, invoke_without_command=True)
+def as_parsed(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command as the parser calls it: each option of its groups by its own name.
+
+    Options of a group that stands as ``Annotated[Group, RARE]`` are rare ones.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    kinds: dict[str, Any] = {name: get_args(hint) or (hint,) for name, hint in hints.items()}
+    groups: dict[str, Any] = {
+        name: kind[0] for name, kind in kinds.items() if is_dataclass(kind[0])
+    }
+    if not groups:
+        return command
+
+    def run(**given: Any) -> Any:
+        for name, kind in groups.items():
+            given[name] = kind(**{one.name: given.pop(one.name) for one in fields(kind)})
+        return command(**given)
+
+    taken: list[inspect.Parameter] = []
+    for name, own in inspect.signature(command).parameters.items():
+        kind = groups.get(name)
+        of_group = [] if kind is None else inspect.signature(kind).parameters.values()
+        types = hints if kind is None else get_type_hints(kind, include_extras=True)
+        for one in of_group or [own]:
+            of = types[one.name]
+            if RARE in kinds[name]:
+                taken_as, about = get_args(of)
+                about = copy(about)
+                about.rich_help_panel = RARE
+                of = Annotated[taken_as, about]
+            taken.append(one.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=of))
+    run.__signature__ = inspect.Signature(taken)  # type: ignore[attr-defined]
+    return run

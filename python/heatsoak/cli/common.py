@@ -11,15 +11,15 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass, replace
-from inspect import Parameter, Signature, signature
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
 from heatsoak import output, units, writing
 from heatsoak.cli import completion
+from heatsoak.cli.commands import RARE
 from heatsoak.errors import ToolError, UsageError
 from heatsoak.words import duration_text, number_text, percent_text
 
@@ -64,7 +64,16 @@ def drive_id(text: str) -> str:
 OutputFormat = Literal["text", "json"]
 
 
-def option(words: str, help: str, *, reads: Any = None, offers: Any = None, **more: Any) -> Any:
+def option(
+    words: str,
+    help: str,
+    *,
+    reads: Any = None,
+    offers: Any = None,
+    is_rare: bool = False,
+    default: Any = ...,
+    **more: Any,
+) -> Any:
     """Return an option of Typer's.
 
     Args:
@@ -73,18 +82,21 @@ def option(words: str, help: str, *, reads: Any = None, offers: Any = None, **mo
         help: what it does.
         reads: what reads its value; a ValueError says what would be right.
         offers: what completion offers.
+        is_rare: only ``--help-all`` shows it.
+        default: if it stands as its parameter's default; none in `Annotated`.
         more: as Typer's.
     """
+    more["rich_help_panel"] = RARE if is_rare else None
     names = [word for word in words.split() if word.startswith("-")]
     metavar = words.removeprefix(" ".join(names)).strip() or None
     return typer.Option(
-        *names, metavar=metavar, help=help, parser=reads, autocompletion=offers, **more
+        default, *names, metavar=metavar, help=help, parser=reads, autocompletion=offers, **more
     )
 
 
-def argument(metavar: str, help: str, *, offers: Any = None) -> Any:
+def argument(metavar: str, help: str, *, offers: Any = None, default: Any = ...) -> Any:
     """Return an argument of Typer's, as :func:`option`."""
-    return typer.Argument(metavar=metavar, help=help, autocompletion=offers)
+    return typer.Argument(default, metavar=metavar, help=help, autocompletion=offers)
 
 
 FormatOption = Annotated[OutputFormat, option("--format", "Print a table, or one JSON document.")]
@@ -112,24 +124,19 @@ def _limit_mb_s(text: str | float) -> float:
 
 FailBelowOption = Annotated[
     float | None,
-    option(
-        "--fail-below RATE",
-        "Exit 1 if any step's mean throughput is lower: 500MB/s.",
-        reads=_limit_mb_s,
-    ),
+    option("--fail-below RATE", "Exit 1 if a step's mean is lower: 500MB/s.", reads=_limit_mb_s),
 ]
 EvidenceOption = Annotated[
     bool, option("--evidence", "Print every step's evidence, all notes, scores and sensors.")
 ]
-DeviceOption = Annotated[
-    str | None, option("--device NAME", "Which drive to use, if a log has several.")
-]
+DeviceOption = Annotated[str | None, option("--device NAME", "Which drive, if a log has several.")]
 WindowOption = Annotated[
     float,
     option(
         "--window TIME",
         "Compute consistency over the last TIME of each step: 400s.",
         reads=seconds_between(2),
+        is_rare=True,
     ),
 ]
 ReferenceOption = Annotated[
@@ -137,20 +144,20 @@ ReferenceOption = Annotated[
     option(
         "--reference RECORDING|FILE",
         "A recording or log of the drive whose speeds count as its full speeds.",
+        is_rare=True,
     ),
 ]
 RecordingsArgument = Annotated[
     list[Path],
     argument("RECORDING|FILE...", "Recordings, directories of recordings, or logs of other tools."),
 ]
-_BY = option(
+#: `report` takes the only condition that differs.
+BY = option(
     "--by KEY",
     "What to compare by: a condition such as heatsink, slot or gpus, or the drive, model, "
-    "protocol or file; report takes the only condition that differs.",
+    "protocol or file.",
     offers=completion.compared_by,
 )
-ByOption = Annotated[str, _BY]
-OptionalByOption = Annotated[str | None, _BY]
 BaselineOption = Annotated[
     str | None,
     option(
@@ -168,21 +175,26 @@ PowerSensorOption = Annotated[
     option(
         "--power-sensor NODE",
         "The hwmon node that measures the drive's power: ina226, or hwmon4/power1.",
+        is_rare=True,
     ),
 ]
 DamagedOption = Annotated[
-    bool, option("--damaged", "Also read what was changed after it was made, as far as it can be.")
+    bool,
+    option(
+        "--damaged",
+        "Also read what was changed after it was made, as far as it can be.",
+        is_rare=True,
+    ),
 ]
 MetricsOption = Annotated[
     str | None,
     option(
         "--metrics ADDRESS:PORT",
         "Serve metrics for Prometheus here, or on a port of 127.0.0.1: 9101.",
+        is_rare=True,
     ),
 ]
-DryRunOption = Annotated[
-    bool, option("--dry-run", "Say what would be written, and how long it takes.")
-]
+DryRunOption = Annotated[bool, option("--dry-run", "Say what would be written, for how long.")]
 LabelOption = Annotated[
     list[str] | None,
     option("--set KEY=VALUE", "Label the recording: heatsink=none.", offers=completion.labels),
@@ -318,27 +330,30 @@ class ProtocolOptions:
         return apply_settings(scaled(load(self.protocol), self.scale), self.settings or [])
 
 
-def with_groups(command: Callable[..., int]) -> Callable[..., int]:
-    """Return a command as the parser calls it: each option of its groups by its own name."""
-    hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+@dataclass(frozen=True)
+class TestedOptions:
+    """The drive that is tested."""
 
-    def run(**given: Any) -> int:
-        for name, kind in groups.items():
-            given[name] = kind(**{one.name: given.pop(one.name) for one in fields(kind)})
-        return command(**given)
-
-    taken: list[Parameter] = []
-    for name, own in signature(command).parameters.items():
-        kind = groups.get(name)
-        of_group = [] if kind is None else signature(kind).parameters.values()
-        types = hints if kind is None else get_type_hints(kind, include_extras=True)
-        taken += [
-            one.replace(kind=Parameter.KEYWORD_ONLY, annotation=types[one.name])
-            for one in of_group or [own]
-        ]
-    run.__signature__ = Signature(taken)  # type: ignore[attr-defined]
-    return run
+    on: Annotated[
+        str | None,
+        option(
+            "TARGET",
+            "sim:DRIVE[@PLACE], a directory, a file, /dev/..., a serial, or nbd+unix://...",
+            offers=completion.targets,
+        ),
+    ] = None
+    erase: Annotated[
+        str | None,
+        option("ID", "The drive whose data may be destroyed; ID:NOT-EMPTY if it holds any."),
+    ] = None
+    sensors: Annotated[
+        str | None,
+        option(
+            "DIR",
+            "Where an NBD export's drive has its sensors: the DIR of heatsoak lab nbd.",
+            is_rare=True,
+        ),
+    ] = None
 
 
 #: A pipe has no width: no line is cut or wrapped for one.

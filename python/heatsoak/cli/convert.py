@@ -17,7 +17,6 @@ from heatsoak.protocol import Conditions, read_labels
 from heatsoak.recording import Recording, Touched, find_recordings
 
 
-@common.with_groups
 def import_command(
     files: Annotated[
         list[Path],
@@ -28,10 +27,12 @@ def import_command(
     ],
     logs: common.LogOptions,
     labels: common.LabelOption = None,
-    into: Annotated[
-        Path | None,
-        common.option("RECORDING", "Add the power from a meter's log to a copy of this recording."),
-    ] = None,
+    into: Path | None = common.option(
+        "RECORDING",
+        "Add the power from a meter's log to a copy of this recording.",
+        is_rare=True,
+        default=None,
+    ),
     output_format: common.FormatOption = "text",
 ) -> int:
     # the readers take a while to load, and every command loads this module
@@ -64,12 +65,12 @@ def export_command(
             "One file for all, a directory for one file each, or - for standard output.",
         ),
     ],
-    kind: Annotated[
-        ExportFormat | None, common.option("--as", "Format; default: by the suffix of PATH.")
-    ] = None,
-    with_truth: Annotated[
-        bool, common.option("--with-truth", "Include sim.*, which only a simulator knows.")
-    ] = False,
+    kind: ExportFormat | None = common.option(
+        "--as", "Format; default: by the suffix of PATH.", default=None
+    ),
+    with_truth: bool = common.option(
+        "--with-truth", "Include sim.*, which only a simulator knows.", is_rare=True, default=False
+    ),
     force: common.ForceOption = False,
     damaged: common.DamagedOption = False,
     output_format: common.FormatOption = "text",

@@ -30,31 +30,25 @@ def history_command(
             "DIR|INDEX", "Take all recordings below this directory, or an index as it is."
         ),
     ],
-    drive: Annotated[
-        str | None, common.option("SERIAL", "Show this drive, or model, alone.")
-    ] = None,
-    workload: Annotated[
-        str | None,
-        common.option(
-            "WORDS", "Show this step, or workloads with these words: write, 'random read'."
-        ),
-    ] = None,
-    since: Annotated[
-        datetime.date | None,
-        common.option("DATE", "Leave out what is older: 2025-03-01.", reads=_date),
-    ] = None,
-    output: Annotated[
-        Path | None, common.option("--output -o FILE", "Keep the index here; default: in DIR.")
-    ] = None,
+    drive: str | None = common.option("SERIAL", "Show this drive, or model, alone.", default=None),
+    workload: str | None = common.option(
+        "WORDS",
+        "Show this step, or workloads with these words: write, 'random read'.",
+        default=None,
+    ),
+    since: datetime.date | None = common.option(
+        "DATE", "Leave out what is older: 2025-03-01.", reads=_date, default=None
+    ),
+    output: Path | None = common.option(
+        "--output -o FILE", "Keep the index here; default: in DIR.", is_rare=True, default=None
+    ),
     output_format: common.FormatOption = "text",
-    fail_on: Annotated[
-        Literal["slower", "unknown", "any"] | None,
-        common.option(
-            "",
-            "Exit 1 if a drive is slower than it was (slower), if nothing tells whether any "
-            "is (unknown), or for both (any).",
-        ),
-    ] = None,
+    fail_on: Literal["slower", "unknown", "any"] | None = common.option(
+        "",
+        "Exit 1 if a drive is slower than it was (slower), if nothing tells whether any "
+        "is (unknown), or for both (any).",
+        default=None,
+    ),
 ) -> int:
     from heatsoak.history import NAME, history, require_index, update
 
@@ -70,16 +64,12 @@ def history_command(
         require_index(index)
     found = history(index, drive=drive, workload=workload, since=since)
     common.show(found, output_format, print_history)
-    broken = {
-        None: (),
-        "slower": ("yes",),
-        "unknown": ("cannot-tell",),
-        "any": ("yes", "cannot-tell"),
-    }[fail_on]
-    is_broken = found.slower in broken
+    is_broken = found.slower in _BREAKING.get(fail_on, ())
     return opened.exit_code(common.limit_broken(found.sentence) if is_broken else 0)
 
 
+_BREAKING: dict[str | None, set[str]] = {"slower": {"yes"}, "unknown": {"cannot-tell"}}
+_BREAKING["any"] = {"yes", "cannot-tell"}
 _STYLES = {"slower": "bold red", "faster": "green", "cannot-tell": "yellow", "too-few": "dim"}
 
 

@@ -20,16 +20,15 @@ from heatsoak.sensor import Roots
 
 
 def doctor_command(
-    target: Annotated[
-        str | None,
-        common.option(
-            "--on TARGET",
-            "Also say what would keep this from being tested: a directory, /dev/nvme0n1.",
-            offers=completion.targets,
-        ),
-    ] = None,
+    target: str | None = common.option(
+        "--on TARGET",
+        "Also say what would keep this from being tested: a directory, /dev/nvme0n1.",
+        offers=completion.targets,
+        default=None,
+    ),
     output_format: common.FormatOption = "text",
 ) -> int:
+    """Nothing is changed, no drive is opened for writing, and none is sent a command."""
     # other commands of this module need none of it
     from heatsoak.doctor import examine
 
@@ -41,25 +40,23 @@ def list_command(
     what: Annotated[
         Literal["drives", "places", "protocols"], typer.Argument(metavar="drives|places|protocols")
     ] = "drives",
-    name: Annotated[
-        str | None,
-        common.argument(
-            "NAME",
-            "One of them, in full; of drives a model, or a log or smartctl -a of one: where "
-            "it throttles, its cache.",
-            offers=completion.listed,
-        ),
-    ] = None,
-    restore: Annotated[
-        bool,
-        common.option("--restore", "Undo what killed runs left changed on drives: TMT1 and TMT2."),
-    ] = False,
+    name: str | None = common.argument(
+        "NAME",
+        "One of them, in full; of drives a model, or a log or smartctl -a of one: where "
+        "it throttles, its cache.",
+        offers=completion.listed,
+        default=None,
+    ),
+    restore: bool = common.option(
+        "--restore", "Undo what killed runs left changed on drives: TMT1 and TMT2.", default=False
+    ),
     like: Annotated[str | None, typer.Option(metavar="MODEL|FILE", hidden=True)] = None,
-    known: Annotated[
-        bool, common.option("--known", "List the simulated drives alone, and all of them.")
-    ] = False,
+    known: bool = common.option(
+        "--known", "List the simulated drives alone, and all of them.", default=False
+    ),
     output_format: common.FormatOption = "text",
 ) -> int:
+    """Drives of this machine come with their sensors, and with what was found on them."""
     name = name or like
     if restore + known + (name is not None) > 1 or (what != "drives" and (restore or known)):
         raise errors.UsageError("NAME, --known and --restore go alone; the last two with drives")
@@ -351,8 +348,8 @@ NAMES = {
     "run": ("run", "analysis:Findings"),
     "run-dry-run": ("run --dry-run", "bench.places:[PlannedRow]"),
     "sweep": ("sweep, and its sweep.json", "sweep:Sweep"),
-    "trace-check": ("lab trace check", "analysis.traces:TraceCheck"),
-    "trace-stats": ("lab trace stats", "analysis.traces:TraceStatistics"),
+    "trace-check": ("lab trace --check", "analysis.traces:TraceCheck"),
+    "trace-stats": ("lab trace", "analysis.traces:TraceStatistics"),
     "watch": ("watch", "analysis:Findings"),
 }
 
@@ -383,14 +380,15 @@ def _schema_of(name: str) -> dict[str, Any]:
 
 
 def schema_command(
-    name: Annotated[
-        str | None,
-        common.argument(
-            "NAME", "Whose schema to print; without it, list the names.", offers=lambda: list(NAMES)
-        ),
-    ] = None,
+    name: str | None = common.argument(
+        "NAME",
+        "Whose schema to print; without it, list the names.",
+        offers=lambda: list(NAMES),
+        default=None,
+    ),
     output_format: common.FormatOption = "text",
 ) -> None:
+    """A schema is JSON whatever --format says. docs/json.md says what may change."""
     if name is not None:
         output.print_json(_schema_of(name))
     elif output_format == "json":

@@ -25,33 +25,30 @@ if TYPE_CHECKING:
     from heatsoak.twin.twin import FittedParameter, Twin
 
 
-@common.with_groups
 def fit_command(
     paths: common.RecordingsArgument,
-    read: common.ReadOptions,
-    output: Annotated[
-        Path | None, common.option("--output -o TWIN.toml", "Write the twin to this file.")
-    ] = None,
+    read: Annotated[common.ReadOptions, common.RARE],
+    output: Path | None = common.option(
+        "--output -o TWIN.toml", "Write the twin to this file.", default=None
+    ),
     force: common.ForceOption = False,
-    next_run: Annotated[
-        Path | None,
-        common.option(
-            "--next PROTOCOL.toml",
-            "Write the run that would tell most to this file, for heatsoak run.",
-        ),
-    ] = None,
-    base: Annotated[
-        str | None,
-        common.option(
-            "DRIVE",
-            "The simulated drive that everything comes from that is not fitted; "
-            "by default the most similar one.",
-            reads=common.drive_id,
-            offers=completion.simulated,
-        ),
-    ] = None,
+    next_run: Path | None = common.option(
+        "--next PROTOCOL.toml",
+        "Write the run that would tell most to this file, for heatsoak run.",
+        default=None,
+    ),
+    base: str | None = common.option(
+        "DRIVE",
+        "The simulated drive that everything comes from that is not fitted; "
+        "by default the most similar one.",
+        reads=common.drive_id,
+        offers=completion.simulated,
+        is_rare=True,
+        default=None,
+    ),
     output_format: common.FormatOption = "text",
 ) -> int:
+    """Recordings of one drive with the same conditions of cooling share a place."""
     from heatsoak.twin.fitting import fit  # it takes a while to load
 
     chosen = None if base is None else load_drive(base)
@@ -210,45 +207,38 @@ class CaseOptions:
         )
 
 
-@common.with_groups
 def predict_command(
     case: CaseOptions,
-    heatsink: Annotated[
-        str | None,
-        common.option(
-            "PLACE|K_PER_W",
-            "Add a heatsink: that of a place (heatsoak list places), or one of so many "
-            "K/W, such as 2.",
-            reads=named.heatsink_of,
-            offers=completion.enclosures,
-        ),
-    ] = None,
-    holds_mb_s: Annotated[
-        float | None,
-        common.option(
-            "--holds RATE", "Also: does it hold 1490MB/s throughout?", reads=units.parse_rate_mb_s
-        ),
-    ] = None,
-    min_probability: Annotated[
-        float | None,
-        common.option(
-            "P",
-            "Exit 1 if it holds the rate, or full speed, with a lower probability: 0.95, 95%.",
-            reads=units.parse_share,
-        ),
-    ] = None,
-    cooling: Annotated[
-        bool,
-        common.option(
-            "--cooling", "Say how little cooling is enough, and what heatsinks would bring."
-        ),
-    ] = False,
-    prices: Annotated[
-        list[str] | None,
-        common.option("--price HEATSINK=PRICE", "With --cooling: also the gain for its price."),
-    ] = None,
+    heatsink: str | None = common.option(
+        "PLACE|K_PER_W",
+        "Add a heatsink: that of a place (heatsoak list places), or one of so many K/W, such as 2.",
+        reads=named.heatsink_of,
+        offers=completion.enclosures,
+        default=None,
+    ),
+    holds_mb_s: float | None = common.option(
+        "--holds RATE",
+        "Also: does it hold 1490MB/s throughout?",
+        reads=units.parse_rate_mb_s,
+        default=None,
+    ),
+    min_probability: float | None = common.option(
+        "P",
+        "Exit 1 if it holds the rate, or full speed, with a lower probability: 0.95, 95%.",
+        reads=units.parse_share,
+        default=None,
+    ),
+    cooling: bool = common.option(
+        "--cooling",
+        "Say how little cooling is enough, and what heatsinks would bring.",
+        default=False,
+    ),
+    prices: list[str] | None = common.option(
+        "--price HEATSINK=PRICE", "With --cooling: also the gain for its price.", default=None
+    ),
     output_format: common.FormatOption = "text",
 ) -> int:
+    """With --cooling: how little cooling is enough, and what heatsinks would bring."""
     if cooling:
         if heatsink is not None or holds_mb_s is not None or min_probability is not None:
             raise UsageError(

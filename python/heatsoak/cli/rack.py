@@ -5,15 +5,11 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
-
 from heatsoak import errors, system, toml, writing
 from heatsoak.analysis import analyze
 from heatsoak.bench.directories import default_directory
 from heatsoak.cli import common
-from heatsoak.cli.commands import print_help_alone
 from heatsoak.cli.overview import print_drives
-from heatsoak.cli.rack_host import host_app
 from heatsoak.cli.run import print_preview
 from heatsoak.output import Console, Text, announce, print_out, table_of
 from heatsoak.rack import kept, running, state
@@ -37,21 +33,16 @@ _SSH = "ssh {host}"
 #: In what the plans of drives differ that are tested alike.
 _APART: dict[str, Any] = {"target": "", "conditions": {}, "simulation_s": None}
 
-rack_app = typer.Typer(callback=print_help_alone, invoke_without_command=True)
 
-
-@rack_app.command("drives")
 def drives_command(
     hosts: Annotated[list[str], common.argument("HOST...", "Hosts, or a file that lists them.")],
     by: ByOption = _SSH,
-    output: Annotated[
-        Path | None,
-        common.option("--output -o FILE", "Write those that may be written to this file."),
-    ] = None,
+    output: Path | None = common.option(
+        "--output -o FILE", "Write those that may be written to this file.", default=None
+    ),
     force: common.ForceOption = False,
     output_format: common.FormatOption = "text",
 ) -> int:
-    """List the drives of all hosts, and what was found on them."""
     if output is not None:
         check_free([output], force=force)
     files = [one for one in hosts if Path(one).is_file()]
@@ -73,43 +64,41 @@ def drives_command(
     return errors.ToolError.exit_code if lost else 0
 
 
-@rack_app.command("run", help="Run a protocol on each drive of a rack, and collect recordings.")
-@common.with_groups
 def run_command(
     wanted: common.ProtocolOptions,
     limits: common.LimitOptions,
-    drives: Annotated[
-        Path | None,
-        common.option("FILE", "The drives to test, and to erase, as `rack drives -o` lists them."),
-    ] = None,
+    drives: Path | None = common.option(
+        "FILE", "The drives to test, and to erase, as `rack drives -o` lists them.", default=None
+    ),
     by: ByOption = _SSH,
-    output: Annotated[
-        Path | None,
-        common.option(
-            "--output -o DIR", "Collect here; a run that was started there is followed again."
-        ),
-    ] = None,
-    together: Annotated[
-        state.Together,
-        common.option(
-            "", "Begin at the same moment: drives of a host, which share its air, all, or none."
-        ),
-    ] = "host",
-    resume: Annotated[
-        bool, common.option("--resume", "Resume the tests in -o that were cut short.")
-    ] = False,
-    again: Annotated[
-        bool, common.option("--again", "Test drives again that another run tested in the same way.")
-    ] = False,
-    wait_s: Annotated[
-        float,
-        common.option(
-            "--wait TIME",
-            "Wait so long at the start for hosts that are missing.",
-            reads=parse_seconds,
-            show_default="60s",
-        ),
-    ] = 60.0,
+    output: Path | None = common.option(
+        "--output -o DIR",
+        "Collect here; a run that was started there is followed again.",
+        default=None,
+    ),
+    together: state.Together = common.option(
+        "",
+        "Begin at the same moment: drives of a host, which share its air, all, or none.",
+        is_rare=True,
+        default="host",
+    ),
+    resume: bool = common.option(
+        "--resume", "Resume the tests in -o that were cut short.", default=False
+    ),
+    again: bool = common.option(
+        "--again",
+        "Test drives again that another run tested in the same way.",
+        is_rare=True,
+        default=False,
+    ),
+    wait_s: float = common.option(
+        "--wait TIME",
+        "Wait so long at the start for hosts that are missing.",
+        reads=parse_seconds,
+        show_default="60s",
+        is_rare=True,
+        default=60.0,
+    ),
     dry_run: common.DryRunOption = False,
     output_format: common.FormatOption = "text",
 ) -> int:
@@ -152,22 +141,20 @@ def _followed(asked: running.RackRequest) -> state.Rack:
         ) from None
 
 
-@rack_app.command("stop")
 def stop_command(
     directory: Annotated[Path, common.argument("DIR", "Where the run's recordings are collected.")],
     by: ByOption = _SSH,
 ) -> int:
-    """Stop the tests of a run as Ctrl-C would, and let none begin; what they recorded is kept."""
+    """What they recorded is kept."""
     count = running.stop_rack(directory, Reach(by))
     told = counted(count, "test was", "tests were")
     print_out(f"{told} told to stop; heatsoak rack run with -o {directory} collects what there is")
     return 0
 
 
-@rack_app.command("perform", hidden=True, help=f"Run a test that {kept.HOME_VARIABLE} keeps.")
 def perform_command(
-    directory: Annotated[Path, typer.Argument(metavar="DIR")],
-    lock: Annotated[int, typer.Argument(metavar="FILE")],
+    directory: Annotated[Path, common.argument("DIR", "Where the test is kept.")],
+    lock: Annotated[int, common.argument("FILE", "The number of its open file.")],
 ) -> int:
     """Run a test whose lock this process has inherited: what a host starts."""
     system.require_linux("a host of a rack")
@@ -225,38 +212,30 @@ def _print_previews(asked: running.RackRequest, output_format: common.OutputForm
     return max((test.exit_code for test in found), default=0)
 
 
-@rack_app.command("report")
 def report_command(
     directories: Annotated[
         list[Path],
         common.argument("DIR...", "Take all recordings below, and the rack.json of a rack run."),
     ],
-    output: Annotated[
-        Path | None,
-        common.option(
-            "--output -o FILE", "Write a page (.html), table (.csv, .md), .xml or .jsonl."
-        ),
-    ] = None,
-    by_place: Annotated[
-        str | None,
-        common.option(
-            "KEY,...", "The labels that are the place; default: host and cooling, where they vary."
-        ),
-    ] = None,
+    output: Path | None = common.option(
+        "--output -o FILE", "Write a page (.html), table (.csv, .md), .xml or .jsonl.", default=None
+    ),
+    by_place: str | None = common.option(
+        "KEY,...",
+        "The labels that are the place; default: host and cooling, where they vary.",
+        default=None,
+    ),
     force: common.ForceOption = False,
     output_format: common.FormatOption = "text",
-    fail_on: Annotated[
-        Literal["throttle", "unknown", "outlier", "any"] | None,
-        common.option(
-            "",
-            "Exit 1 if a step throttles or may have (throttle), if nothing tells whether it "
-            "does (unknown), if a drive is worse than others of its model (outlier), or for all "
-            "of these and any fall of throughput (any).",
-        ),
-    ] = None,
+    fail_on: Literal["throttle", "unknown", "outlier", "any"] | None = common.option(
+        "",
+        "Exit 1 if a step throttles or may have (throttle), if nothing tells whether it "
+        "does (unknown), if a drive is worse than others of its model (outlier), or for all "
+        "of these and any fall of throughput (any).",
+        default=None,
+    ),
     fail_below: common.FailBelowOption = None,
 ) -> int:
-    """Say which drives of a rack pass, which are unlike their model, and what the place does."""
     # these take a while to load, and every command loads this module's neighbours
     from heatsoak.rack.results.reading import read_results
     from heatsoak.rack.results.report import report
@@ -275,6 +254,3 @@ def report_command(
     if written is not None and output_format == "text":
         common.console().print(Text(f"{output}: {size_text(written)}"), soft_wrap=True)
     return opened.exit_code(0 if found.limits_hold else common.limit_broken(found.sentence))
-
-
-rack_app.add_typer(host_app, name="host")

@@ -11,73 +11,61 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from pydantic import TypeAdapter, ValidationError
 
 from heatsoak import errors, system, writing
 from heatsoak.cli import common
-from heatsoak.cli.commands import print_help_alone
 from heatsoak.output import announce, print_json
 from heatsoak.rack import host, kept, state
 from heatsoak.rack.metrics import HostMetrics
 from heatsoak.rack.running import requests_of
 from heatsoak.units import parse_seconds
 
-host_app = typer.Typer(
-    help="Start, follow and collect the tests of this host.",
-    callback=print_help_alone,
-    invoke_without_command=True,
-)
 RunArgument = Annotated[str, common.argument("RUN", "A name for the run, the same on all hosts.")]
 HostOption = Annotated[
-    str | None, common.option("--host NAME", "What this host is called; default: its own name.")
+    str | None,
+    common.option("--host NAME", "What this host is called; default: its own name.", is_rare=True),
 ]
 
 
-@host_app.command("start", help="Start a protocol on drives of this host, once.")
-@common.with_groups
 def start_command(
     run: RunArgument,
     wanted: common.ProtocolOptions,
-    on: Annotated[
-        str | None, common.option("", "A drive's serial, or a target as for `run`.")
-    ] = None,
-    erase: Annotated[str | None, common.option("ID", "As for `run`: lose its data.")] = None,
-    sensors: Annotated[str | None, common.option("DIR", "As for `run`.")] = None,
-    drives: Annotated[
-        Path | None, common.option("FILE", "Instead of --on: this host's drives in a rack's file.")
-    ] = None,
-    together: Annotated[
-        state.Together, common.option("", "As for `rack run`; what waits for the rack gets `go`.")
-    ] = "host",
-    resume: Annotated[
-        bool, common.option("--resume", "Resume what was stopped, cut short, or failed.")
-    ] = False,
-    wait: Annotated[bool, common.option("--wait", "Return when all have ended.")] = False,
+    drive: common.TestedOptions,
+    drives: Path | None = common.option(
+        "FILE", "Instead of --on: this host's drives in a rack's file.", default=None
+    ),
+    together: state.Together = common.option(
+        "", "As for `rack run`; what waits for the rack gets `go`.", is_rare=True, default="host"
+    ),
+    resume: bool = common.option(
+        "--resume", "Resume what was stopped, cut short, or failed.", default=False
+    ),
+    wait: bool = common.option("--wait", "Return when all have ended.", default=False),
     dry_run: common.DryRunOption = False,
     host_name: HostOption = None,
 ) -> int:
     name = _named(host_name)
-    if (on is None) == (drives is None):
+    if (drive.on is None) == (drives is None):
         raise errors.UsageError("name a drive with --on, or a file with --drives")
     protocol = wanted.load()
     known = (
         _listed(drives, name)
         if drives is not None
-        else [state.ListedDrive(on=str(on), erase=erase, sensors=sensors)]
+        else [state.ListedDrive(on=str(drive.on), erase=drive.erase, sensors=drive.sensors)]
     )
     rows = [state.Row.of(one, name) for one in known]
     rack = state.Rack(
         run=run, protocol=protocol.name, protocol_sha256="", together=together, tests=rows
     )
     # a run that has a name of its own is asked for
-    tests = requests_of(rack, rows, protocol, again=True)
-    for row, test in zip(rows, tests, strict=True):
-        row.attempt = _attempt(test, resume=resume)
-    return _made(requests_of(rack, rows, protocol, again=True), name, dry_run=dry_run, wait=wait)
+    tests = [
+        test.model_copy(update={"attempt": _attempt(test, resume=resume)})
+        for test in requests_of(rack, rows, protocol, again=True)
+    ]
+    return _made(tests, name, dry_run=dry_run, wait=wait)
 
 
-@host_app.command("make", hidden=True, help="Start the tests that `rack run` gives as JSON.")
 def make_command(
     run: RunArgument, dry_run: common.DryRunOption = False, host_name: HostOption = None
 ) -> int:
@@ -134,36 +122,27 @@ def _plan(test: kept.RackTest, name: str) -> state.PlannedTest:
     return planned
 
 
-@host_app.command("status")
 def status_command(run: RunArgument, host_name: HostOption = None) -> int:
-    """Say where the tests of a run stand."""
     return _print(kept.kept_tests(run), _named(host_name))
 
 
-@host_app.command("go")
 def go_command(
     run: RunArgument,
-    in_s: Annotated[float, common.option("--in TIME", "In so long.", reads=parse_seconds)] = 0.0,
+    in_s: float = common.option("--in TIME", "In so long.", reads=parse_seconds, default=0.0),
     host_name: HostOption = None,
 ) -> int:
-    """Let the tests begin that wait for the whole rack."""
     host.go(run, in_s)
     return status_command(run, host_name)
 
 
-@host_app.command("collect")
 def collect_command(
     run: RunArgument,
-    output: Annotated[
-        Path | None,
-        common.option(
-            "--output -o DIR", "Copy to DIR/HOST/TEST; without, a tar on standard output."
-        ),
-    ] = None,
-    test: Annotated[str | None, common.option("--test NAME", "This test alone.")] = None,
+    output: Path | None = common.option(
+        "--output -o DIR", "Copy to DIR/HOST/TEST; without, a tar on standard output.", default=None
+    ),
+    test: str | None = common.option("--test NAME", "This test alone.", default=None),
     host_name: HostOption = None,
 ) -> int:
-    """Give what the tests that have ended recorded."""
     name, found = _named(host_name), kept.kept_tests(run, test or "*")
     if output is not None:
         into = {one.directory: host.copy(one, name, output) for one in found}
@@ -174,24 +153,20 @@ def collect_command(
     return kept.exit_code_of([one.status() for one in found])
 
 
-@host_app.command("stop")
 def stop_command(run: RunArgument, host_name: HostOption = None) -> int:
-    """Stop the tests of a run as Ctrl-C would, and let none begin; what they recorded is kept."""
     stopped = host.stop(run)
     _print(kept.kept_tests(run), _named(host_name), stopped=stopped)
     return 0
 
 
-@host_app.command("metrics")
 def metrics_command(
-    output: Annotated[
-        Path | None,
-        common.option("--output -o FILE", "For node_exporter: ...prom in its directory."),
-    ] = None,
-    run: Annotated[str, common.option("RUN", "Of this run alone.")] = "*",
+    output: Path | None = common.option(
+        "--output -o FILE", "For node_exporter: ...prom in its directory.", default=None
+    ),
+    run: str = common.option("RUN", "Of this run alone.", default="*"),
     host_name: HostOption = None,
 ) -> int:
-    """Write where this host's tests stand, and what their drives do, for Prometheus."""
+    """What they recorded is kept."""
     text = HostMetrics(_named(host_name), kept.kept_tests(run)).text()
     if output is None:
         sys.stdout.buffer.write(text)

@@ -1,7 +1,7 @@
 """``heatsoak lab reproduce``: compare the simulated drives with published figures."""
 
 from dataclasses import asdict
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from heatsoak import catalog
 from heatsoak import reproduce as reproduction
@@ -13,42 +13,39 @@ from heatsoak.words import number_text, percent_text
 
 
 def reproduce_command(
-    figure_set: Annotated[
-        FigureSet,
-        common.option(
-            "--set",
-            "published: what the catalog was built with; modern: an outside test, figures of "
-            "2015 to 2026.",
-        ),
-    ] = FigureSet.PUBLISHED,
-    leave_out: Annotated[
-        Literal["drive"] | None,
-        common.option(
-            "",
-            "drive: predict each drive from its class and data sheet, without what was fitted "
-            "to it; only with --set modern.",
-        ),
-    ] = None,
-    drive: Annotated[
-        str | None,
-        common.option(
-            "DRIVE",
-            "Only figures of this drive; a TOML file replaces the drive with its model.",
-            reads=common.drive_id,
-            offers=completion.simulated,
-        ),
-    ] = None,
-    only: Annotated[
-        str | None,
-        common.option(
-            "ID-PREFIX", "Only figures whose id starts with this.", offers=completion.figures
-        ),
-    ] = None,
-    min_figures: Annotated[
-        int | None, common.option("N", "Exit 1 if fewer than N counted figures hold.", min=0)
-    ] = None,
+    figure_set: FigureSet = common.option(
+        "--set",
+        "published: what the catalog was built with; modern: an outside test, figures of "
+        "2015 to 2026.",
+        default=FigureSet.PUBLISHED,
+    ),
+    leave_out: Literal["drive"] | None = common.option(
+        "",
+        "drive: predict each drive from its class and data sheet, without what was fitted "
+        "to it; only with --set modern.",
+        is_rare=True,
+        default=None,
+    ),
+    drive: str | None = common.option(
+        "DRIVE",
+        "Only figures of this drive; a TOML file replaces the drive with its model.",
+        reads=common.drive_id,
+        offers=completion.simulated,
+        default=None,
+    ),
+    only: str | None = common.option(
+        "ID-PREFIX",
+        "Only figures whose id starts with this.",
+        offers=completion.figures,
+        default=None,
+    ),
+    min_figures: int | None = common.option(
+        "N", "Exit 1 if fewer than N counted figures hold.", min=0, default=None
+    ),
     output: common.OutputOption = None,
-    seed: Annotated[int, common.option("", "Random seed of the simulated drives.", min=0)] = 0,
+    seed: int = common.option(
+        "", "Random seed of the simulated drives.", min=0, is_rare=True, default=0
+    ),
     output_format: common.FormatOption = "text",
 ) -> int:
     custom = {}

@@ -6,9 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from heatsoak import errors, words, writing
 from heatsoak.analysis import Findings, analyze
@@ -35,67 +33,45 @@ _SUMS = ("duration_s", "duration_without_probes_s", "written_bytes")
 _DEMO_DRIVE = "samsung-950-pro-512"
 
 
-_ToOption = Annotated[
-    str | None,
-    common.option(
-        "TARGET",
-        "The destination of a protocol that copies; --on is then the source.",
-        offers=completion.targets,
-    ),
-]
-
-
 def _threshold(name: str) -> Any:
-    return typer.Option(
-        f"--{name.lower()}",
-        metavar="C",
-        parser=partial(parse_number, unit="C", low=0, high=200),
-        help=f"Set an NVMe drive's HCTM threshold {name} for this run; 0 disables it.",
+    return common.option(
+        f"--{name.lower()} C",
+        f"Set an NVMe drive's HCTM threshold {name} for this run; 0 disables it.",
+        reads=partial(parse_number, unit="C", low=0, high=200),
+        is_rare=True,
+        default=None,
     )
 
 
-@common.with_groups
 def run_command(
+    drive: common.TestedOptions,
     wanted: common.ProtocolOptions,
     limits: common.LimitOptions,
-    directory: Annotated[
-        str | None, common.argument("DIR", "A directory to test, as with --on.")
-    ] = None,
-    on: Annotated[
-        str | None,
-        common.option(
-            "TARGET",
-            "sim:DRIVE[@PLACE], a directory, a file, /dev/..., a serial, or nbd+unix://...",
-            offers=completion.targets,
-        ),
-    ] = None,
-    to: _ToOption = None,
+    directory: str | None = common.argument(
+        "DIR", "A directory to test, as with --on.", default=None
+    ),
+    to: str | None = common.option(
+        "TARGET",
+        "The destination of a protocol that copies; --on is then the source.",
+        offers=completion.targets,
+        default=None,
+    ),
     output: common.OutputOption = None,
-    erase: Annotated[
-        str | None,
-        common.option("ID", "The drive whose data may be destroyed; ID:NOT-EMPTY if it holds any."),
-    ] = None,
     power_sensor: common.PowerSensorOption = None,
-    sensors: Annotated[
-        Path | None,
-        common.option(
-            "DIR", "Where an NBD export's drive has its sensors: the DIR of heatsoak lab nbd."
-        ),
-    ] = None,
-    tmt1_c: Annotated[float | None, _threshold("TMT1")] = None,
-    tmt2_c: Annotated[float | None, _threshold("TMT2")] = None,
-    resume: Annotated[
-        bool,
-        common.option(
-            "--resume", "Resume what was started in -o, or the last run that was cut short."
-        ),
-    ] = False,
+    tmt1_c: float | None = _threshold("TMT1"),
+    tmt2_c: float | None = _threshold("TMT2"),
+    resume: bool = common.option(
+        "--resume",
+        "Resume what was started in -o, or the last run that was cut short.",
+        default=False,
+    ),
     dry_run: common.DryRunOption = False,
     output_format: common.FormatOption = "text",
     evidence: common.EvidenceOption = False,
     reference: common.ReferenceOption = None,
 ) -> int:
-    on = _target(on, directory)
+    on, erase = _target(drive.on, directory), drive.erase
+    sensors = None if drive.sensors is None else Path(drive.sensors)
     references = common.referred_to(reference)
     resumes = output if resume else None
     if resume and output is None:

@@ -20,23 +20,28 @@ _PORT = 8950
 
 
 def serve_command(
-    directory: Annotated[
-        Path, common.argument("DIR", "Show the recordings below this directory.")
-    ] = Path(),
-    port: Annotated[
-        int | None,
-        common.option(
-            "", "Port on 127.0.0.1, 8950 if not given; 0 for any free one.", min=0, max=65535
-        ),
-    ] = None,
-    socket: Annotated[
-        Path | None,
-        common.option("PATH", "Serve on a new Unix socket of yours alone, not on a port."),
-    ] = None,
-    token_file: Annotated[
-        Path | None,
-        common.option("FILE", "Ask for the token in this file, or HEATSOAK_TOKEN, not a new one."),
-    ] = None,
+    directory: Path = common.argument(
+        "DIR", "Show the recordings below this directory.", default=Path()
+    ),
+    port: int | None = common.option(
+        "",
+        "Port on 127.0.0.1, 8950 if not given; 0 for any free one.",
+        min=0,
+        max=65535,
+        default=None,
+    ),
+    socket: Path | None = common.option(
+        "PATH",
+        "Serve on a new Unix socket of yours alone, not on a port.",
+        is_rare=True,
+        default=None,
+    ),
+    token_file: Path | None = common.option(
+        "FILE",
+        "Ask for the token in this file, or HEATSOAK_TOKEN, not a new one.",
+        is_rare=True,
+        default=None,
+    ),
 ) -> None:
     # other commands should not have to load a web server
     from heatsoak.serve import access, serve
@@ -66,23 +71,21 @@ def nbd_command(
         ),
     ],
     socket: Annotated[Path, common.option("PATH", "Unix socket to serve on.")],
-    place: Annotated[
-        str | None,
-        common.option(
-            "PLACE",
-            "A place's name (heatsoak list places), or its TOML file.",
-            offers=completion.enclosures,
-        ),
-    ] = None,
-    speed_mb_s: Annotated[
-        float | None,
-        common.option("--speed RATE", "Maximum throughput: 200MB/s.", reads=parse_rate_mb_s),
-    ] = None,
-    time_factor: Annotated[float, common.option("F", "Time-acceleration factor.")] = 1.0,
-    sensors: Annotated[
-        Path | None, common.option("DIR", "New directory for its sensors and true state.")
-    ] = None,
+    place: str | None = common.option(
+        "PLACE",
+        "A place's name (heatsoak list places), or its TOML file.",
+        offers=completion.enclosures,
+        default=None,
+    ),
+    speed_mb_s: float | None = common.option(
+        "--speed RATE", "Maximum throughput: 200MB/s.", reads=parse_rate_mb_s, default=None
+    ),
+    time_factor: float = common.option("F", "Time-acceleration factor.", default=1.0),
+    sensors: Path | None = common.option(
+        "DIR", "New directory for its sensors and true state.", default=None
+    ),
 ) -> int:
+    """It keeps no data: reads return zeros."""
     system.require_linux("heatsoak lab nbd")
     # only needed here, and not available on every system
     from heatsoak.nbd import Export, serve_export

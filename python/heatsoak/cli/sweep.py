@@ -18,31 +18,34 @@ def sweep_command(
             "GRID.toml", "Drives, enclosures, workloads, and what is changed about them."
         ),
     ],
-    output: Annotated[
-        Path | None,
-        common.option(
-            "--output -o DIR", "Where the table is, or goes; default: sweeps/ and the grid's name."
-        ),
-    ] = None,
-    draws: Annotated[
-        int,
-        common.option("N", "Likely drives at each point: 40 as predict, 1 is the middle.", min=1),
-    ] = DRAWS,
-    jobs: Annotated[
-        int | None, common.option("--jobs -j N", "Processes; default: one a processor.", min=1)
-    ] = None,
-    scheduler: Annotated[
-        str | None, common.option("ADDRESS", "Work on the Dask cluster of this scheduler.")
-    ] = None,
-    seed: Annotated[int, common.option("", "Random seed of likely drives.", min=0)] = 0,
-    min_share: Annotated[
-        float | None,
-        common.option(
-            "SHARE", "Exit 1 if fewer of the points keep full speed: 0.95, 95%.", reads=parse_share
-        ),
-    ] = None,
+    output: Path | None = common.option(
+        "--output -o DIR",
+        "Where the table is, or goes; default: sweeps/ and the grid's name.",
+        default=None,
+    ),
+    draws: int = common.option(
+        "N",
+        "Likely drives at each point: 40 as predict, 1 is the middle.",
+        min=1,
+        is_rare=True,
+        default=DRAWS,
+    ),
+    jobs: int | None = common.option(
+        "--jobs -j N", "Processes; default: one a processor.", min=1, is_rare=True, default=None
+    ),
+    scheduler: str | None = common.option(
+        "ADDRESS", "Work on the Dask cluster of this scheduler.", is_rare=True, default=None
+    ),
+    seed: int = common.option("", "Random seed of likely drives.", min=0, is_rare=True, default=0),
+    min_share: float | None = common.option(
+        "SHARE",
+        "Exit 1 if fewer of the points keep full speed: 0.95, 95%.",
+        reads=parse_share,
+        default=None,
+    ),
     output_format: common.FormatOption = "text",
 ) -> int:
+    """What is in the directory already is not run again."""
     if jobs is not None and scheduler is not None:
         raise UsageError("--jobs is for processes of this machine: leave it out with --scheduler")
     directory = output or Path("sweeps") / grid.stem

@@ -6,14 +6,12 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
 from rich.table import Table
 
 from heatsoak import catalog, units, words, writing
 from heatsoak._core import Trace
 from heatsoak.analysis import traces
 from heatsoak.cli import common
-from heatsoak.cli.commands import print_help_alone
 from heatsoak.errors import UsageError
 from heatsoak.files import require_file
 from heatsoak.output import Console, Text, table_of
@@ -23,108 +21,112 @@ from heatsoak.recording.writer import check_free
 _CORE_NAMES = {"fio3": "iolog-v3", "fio2": "iolog-v2"}
 
 
-SHAPE_HELP = "A bundled shape (destroyer, heavy, light), or a shape's TOML file."
-ShapeArgument = Annotated[str, common.argument("SHAPE", SHAPE_HELP)]
-ScaleOption = Annotated[
-    float, common.option("--scale", "Multiply the number of I/Os by this.", min=1e-9, max=1000)
-]
-SeedOption = Annotated[int, common.option("--seed", "Random seed.", min=0, max=2**64 - 1)]
-IdleLimitOption = Annotated[
-    float,
-    common.option(
+#: As in the replays of the articles that published statistics of traces.
+_IDLE_LIMIT_S = 0.025
+
+
+def trace_command(
+    trace: Annotated[
+        str,
+        common.argument(
+            "FILE|SHAPE",
+            "A trace (fio iolog, blkparse text, MSR-Cambridge CSV), a bundled shape (destroyer, "
+            "heavy, light), or a shape's TOML file.",
+            offers=catalog.trace_ids,
+        ),
+    ],
+    output: Path | None = common.option(
+        "--output -o FILE", "Write the trace, instead of statistics.", default=None
+    ),
+    trace_format: Literal["fio3", "fio2", "msr", "blkparse"] = common.option(
+        "--as", "Format of that file.", default="fio3"
+    ),
+    force: common.ForceOption = False,
+    check: bool = common.option(
+        "--check", "Exit 1 if a trace differs from its shape.", default=False
+    ),
+    scale: float = common.option(
+        "--scale", "Multiply the number of a shape's I/Os by this.", min=1e-9, max=1000, default=1.0
+    ),
+    seed: int = common.option(
+        "--seed", "Random seed of a shape's trace.", min=0, max=2**64 - 1, default=0
+    ),
+    idle_limit_s: float = common.option(
         "--idle-limit TIME",
         "Truncate idle times to this.",
         reads=units.parse_seconds,
         show_default="25ms",
+        is_rare=True,
+        default=_IDLE_LIMIT_S,
     ),
-]
-#: As in the replays of the articles that published statistics of traces.
-_IDLE_LIMIT_S = 0.025
-
-trace_app = typer.Typer(callback=print_help_alone, invoke_without_command=True)
-
-
-@trace_app.command("stats")
-def stats_command(
-    trace: Annotated[
-        str,
-        common.argument(
-            "FILE|SHAPE", "A trace (fio iolog, blkparse text, MSR-Cambridge CSV) or a shape."
-        ),
-    ],
-    scale: ScaleOption = 1.0,
-    seed: SeedOption = 0,
-    idle_limit_s: IdleLimitOption = _IDLE_LIMIT_S,
-    damaged: Annotated[
-        Literal["error", "skip"], common.option("", "What to do with damaged lines of a file.")
-    ] = "error",
-    span_bytes: Annotated[
-        int | None,
-        common.option(
-            "--span SIZE",
-            "The drive's size; I/O beyond it counts as damage.",
-            reads=units.parse_size,
-        ),
-    ] = None,
+    damaged: Literal["error", "skip"] = common.option(
+        "", "What to do with damaged lines of a file.", is_rare=True, default="error"
+    ),
+    span_bytes: int | None = common.option(
+        "--span SIZE",
+        "The drive's size; I/O beyond it counts as damage.",
+        reads=units.parse_size,
+        is_rare=True,
+        default=None,
+    ),
     device: common.DeviceOption = None,
     output_format: common.FormatOption = "text",
-) -> None:
-    """Count a trace: sizes, queue depths, sequential share, idle time, service times."""
+) -> int:
+    """A trace is a file, or made of a shape: the statistics published of one."""
+    shape = None
     if trace in catalog.trace_ids() or trace.endswith(".toml"):
         shape = catalog.load_trace(trace)
-        statistics = _statistics(_synthesize(shape, scale, seed), trace, idle_limit_s)
-        title = _title(shape, scale)
+        made, title = _synthesize(shape, scale, seed), _title(shape, scale)
     else:
-        if scale != 1.0 or seed != 0:
-            raise UsageError("--scale and --seed only apply to shapes, not to trace files")
-        opened = _open(trace, damaged, span_bytes, device)
-        statistics = _statistics(opened, trace, idle_limit_s)
-        count, line, why = opened.skipped
-        statistics["format"] = opened.format
-        statistics["skipped"] = {"count": count, "first_line": line, "why": why}
-        title = f"{trace} ({opened.format})"
-        if count:
-            title += f", {words.counted(count, 'line')} skipped, first line {line}: {why}"
+        made = _open(trace, damaged, span_bytes, device)
+        if scale != 1.0 or seed != 0 or check:
+            raise UsageError(f"--scale, --seed and --check are for shapes, and {trace} is none")
+        title = f"{trace} ({made.format})"
+    if output is not None:
+        if check or output_format == "json":
+            raise UsageError("-o writes the trace alone: leave it out for --check and --format")
+        _write(made, trace, output, trace_format, replace=force)
+        return 0
+    limit_s = _IDLE_LIMIT_S if check else idle_limit_s
+    statistics = _statistics(made, trace, limit_s)
+    if check and shape is not None:
+        return _checked(shape, trace, statistics, scale, seed, output_format)
+    if shape is None:
+        title += _skipped(made, statistics)
     checked = traces.TraceStatistics.model_validate(statistics).model_dump(mode="json")
     common.show(checked, output_format, lambda _, out: print_statistics(statistics, title, out))
+    return 0
 
 
-@trace_app.command("make")
-def make_command(
-    shape: ShapeArgument,
-    output: Annotated[Path, common.option("--output -o FILE", "File to write.")],
-    scale: ScaleOption = 1.0,
-    seed: SeedOption = 0,
-    trace_format: Annotated[
-        Literal["fio3", "fio2", "msr", "blkparse"], common.option("--as", "Format of the file.")
-    ] = "fio3",
-    force: common.ForceOption = False,
-) -> None:
-    """Write a synthetic trace of a shape, to replay it or for other tools."""
-    trace = _synthesize(catalog.load_trace(shape), scale, seed)
-    check_free([output], force=force, inputs=[Path(shape)])
-    with writing.output(output, replace=force) as file, common.progress_bar() as show:
-        named = _CORE_NAMES.get(trace_format, trace_format)
-        trace.write(writing.path_to(file), named, progress=_progress(show, trace, shape))
+def _skipped(trace: Trace, statistics: dict[str, Any]) -> str:
+    """Add to statistics what a file had besides I/Os, and return it in words."""
+    count, line, why = trace.skipped
+    statistics |= {"format": trace.format}
+    statistics |= {"skipped": {"count": count, "first_line": line, "why": why}}
+    return f", {words.counted(count, 'line')} skipped, first line {line}: {why}" if count else ""
+
+
+def _write(trace: Trace, name: str, output: Path, trace_format: str, *, replace: bool) -> None:
+    check_free([output], force=replace, inputs=[Path(name)])
+    with writing.output(output, replace=replace) as file, common.progress_bar() as show:
+        as_core = _CORE_NAMES.get(trace_format, trace_format)
+        trace.write(writing.path_to(file), as_core, progress=_progress(show, trace, name))
     common.console().print(f"wrote {trace.ios:,} I/Os to {output}", soft_wrap=True)
 
 
-@trace_app.command("check")
-def check_command(
-    shape: ShapeArgument,
-    scale: ScaleOption = 1.0,
-    seed: SeedOption = 0,
-    output_format: common.FormatOption = "text",
+def _checked(
+    shape: catalog.TraceShape,
+    name: str,
+    statistics: dict[str, Any],
+    scale: float,
+    seed: int,
+    output_format: common.OutputFormat,
 ) -> int:
-    """Compare a synthetic trace with its shape; exit 1 if any statistic differs."""
-    wanted = catalog.load_trace(shape)
-    statistics = _statistics(_synthesize(wanted, scale, seed), shape, _IDLE_LIMIT_S)
-    rows = traces.compare_with_shape(wanted, statistics, scale)
-    holds = all(row.holds for row in rows)
-    check = traces.TraceCheck(shape=shape, scale=scale, seed=seed, holds=holds, rows=rows)
-    title = _title(wanted, scale)
-    common.show(check, output_format, lambda check, out: print_trace_check(check.rows, title, out))
+    rows = traces.compare_with_shape(shape, statistics, scale)
     off = [f"{row.name} differs" for row in rows if not row.holds]
+    check = traces.TraceCheck(shape=name, scale=scale, seed=seed, holds=not off, rows=rows)
+    title = _title(shape, scale)
+    common.show(check, output_format, lambda check, out: print_trace_check(check.rows, title, out))
     return common.limit_broken(*off) if off else 0
 
 
@@ -177,7 +179,7 @@ _DIRECTIONS = (("All", "all"), ("Reads", "reads"), ("Writes", "writes"))
 
 
 def print_statistics(found: dict[str, Any], title: str, console: Console) -> None:
-    """Print what `heatsoak lab trace stats` found."""
+    """Print what `heatsoak lab trace` found."""
     console.print(Text(title, style="bold"), soft_wrap=True)
     _print_totals(found, console)
     _print_by_direction(found, console)

@@ -35,23 +35,20 @@ def watch_command(
             offers=completion.devices,
         ),
     ],
-    duration_s: Annotated[
-        float | None,
-        common.option(
-            "--for TIME",
-            "Stop automatically after 90s, 30m, 8h...",
-            reads=common.seconds_between(0.1),
-        ),
-    ] = None,
-    interval_s: Annotated[
-        float,
-        common.option(
-            "--interval TIME",
-            "How often the counters are read.",
-            reads=common.seconds_between(0.01, 60),
-            show_default="100ms",
-        ),
-    ] = 0.1,
+    duration_s: float | None = common.option(
+        "--for TIME",
+        "Stop automatically after 90s, 30m, 8h...",
+        reads=common.seconds_between(0.1),
+        default=None,
+    ),
+    interval_s: float = common.option(
+        "--interval TIME",
+        "How often the counters are read.",
+        reads=common.seconds_between(0.01, 60),
+        show_default="100ms",
+        is_rare=True,
+        default=0.1,
+    ),
     power_sensor: common.PowerSensorOption = None,
     metrics: common.MetricsOption = None,
     labels: common.LabelOption = None,
@@ -60,6 +57,7 @@ def watch_command(
     fail_on: common.FailOnOption = None,
     evidence: common.EvidenceOption = False,
 ) -> int:
+    """Ctrl-C ends it. The drive is neither loaded nor opened for writing."""
     system.require_linux("heatsoak watch")
     # the readers of logs take a while to load, and every command loads this module
     from heatsoak.bench.metrics import Metrics, seen_of, serving

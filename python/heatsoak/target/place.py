@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 PlaceKind = Literal["simulated", "directory", "file", "block", "nbd"]
 
-_FORMS = (
-    "sim:DRIVE[@ENCLOSURE], a directory, a file, /dev/..., a serial, or nbd+unix:///?socket=PATH"
-)
+_FORMS = "sim:DRIVE[@PLACE], a directory, a file, /dev/..., a serial, or nbd+unix:///?socket=PATH"
 
 
 @dataclass(frozen=True)
@@ -192,6 +190,8 @@ def parse_place(text: str, roots: Roots | None = None) -> Place:
     except FileNotFoundError:
         if (named := device.drive_called(text, roots or Roots())) is None:
             near = errors.suggestion(text, catalog.drive_ids(), likeness=0.8)
+            if (like := catalog.like(text)) is not None and like.kind != "class":
+                near = f" here; sim:{like.drive.id} simulates one"
             raise errors.UsageError(f"{text}: there is no such target{near}: {_FORMS}") from None
         return Place(str(named.path), "block")
     except OSError as error:
