@@ -273,9 +273,11 @@ class ReadOptions(LogOptions):
 
 def referred_to(reference: Path | None) -> list[Recording]:
     """Return what ``--reference`` names; raises UsageError for what is no recording or log."""
+    if reference is None:
+        return []
     from heatsoak import importer  # takes a while to load
 
-    return [] if reference is None else importer.open_all([reference])
+    return importer.open_all([reference])
 
 
 @dataclass(frozen=True)

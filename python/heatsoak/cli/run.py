@@ -9,7 +9,6 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from heatsoak import errors, words, writing
-from heatsoak.analysis import Findings, analyze
 from heatsoak.bench import by_hand, directories
 from heatsoak.bench.session import DriveOptions, Session, plan_session
 from heatsoak.cli import common, completion
@@ -18,12 +17,11 @@ from heatsoak.files import free_path
 from heatsoak.output import Console, Text, announce, print_json, table_of
 from heatsoak.protocol import load
 from heatsoak.recording import Recording
-from heatsoak.report.findings import titled
-from heatsoak.report.page.matrix import print_matrix
 from heatsoak.target import hctm, parse_place
 from heatsoak.units import parse_number
 
 if TYPE_CHECKING:
+    from heatsoak.analysis import Findings
     from heatsoak.report.files import Reported
 
 #: A plan of more steps than these is no longer read.
@@ -95,6 +93,8 @@ def run_command(
     if resume and output is None:
         announce(f"resuming {into}")
     recordings = session.record(into, resume=resume)
+    from heatsoak.analysis import analyze  # a dry run needs none of it
+
     findings = analyze(recordings, references=references)
     together = Path(os.path.commonpath([recording.path for recording in recordings]))
     common.show_findings(findings, recordings, output_format, evidence=evidence, paths=[together])
@@ -135,6 +135,9 @@ def demo_command(
         # demo itself cannot be resumed
         again = f"heatsoak run puget --on sim:{_DEMO_DRIVE} --resume -o {quote(str(directory))}"
         raise errors.RunInterrupted(str(stopped).replace("--resume", again)) from None
+    from heatsoak.analysis import analyze  # these take a while to load
+    from heatsoak.report.page.matrix import print_matrix
+
     findings = analyze(recordings)
     document = findings.model_dump_json(indent=1)
     writing.write_output(directory / "findings.json", document + "\n", replace=True)
@@ -153,7 +156,7 @@ def demo_command(
 
 
 def _write_page(
-    recordings: Sequence[Recording], findings: Findings, path: Path
+    recordings: Sequence[Recording], findings: "Findings", path: Path
 ) -> "Reported | None":
     """The page; a build without it says so, and the demo is none the worse for it."""
     # what makes it takes a while to load, and every command loads this module
@@ -168,6 +171,8 @@ def _write_page(
 
 def print_preview(runs: Sequence[dict[str, Any]], console: Console) -> None:
     """Print what ``--dry-run`` found: each run, or a matrix's cells and once the steps of each."""
+    from heatsoak.report.findings import titled  # takes a while to load
+
     kinds = [(r["protocol"], r["target"], [step["step"] for step in r["steps"]]) for r in runs]
     is_matrix = len(runs) > 1 and all(kind == kinds[0] for kind in kinds)
     if is_matrix:

@@ -110,8 +110,12 @@ def _write(trace: Trace, name: str, output: Path, trace_format: str, *, replace:
     check_free([output], force=replace, inputs=[Path(name)])
     with writing.output(output, replace=replace) as file, common.progress_bar() as show:
         as_core = _CORE_NAMES.get(trace_format, trace_format)
-        trace.write(writing.path_to(file), as_core, progress=_progress(show, trace, name))
-    common.console().print(f"wrote {trace.ios:,} I/Os to {output}", soft_wrap=True)
+        said = _progress(show, trace, name)
+        try:
+            ios = trace.write(writing.path_to(file), as_core, progress=said)
+        except ValueError as error:
+            raise UsageError(f"{name}: {error}") from error
+    common.console().print(f"wrote {ios:,} I/Os to {output}", soft_wrap=True)
 
 
 def _checked(

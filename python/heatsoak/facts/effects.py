@@ -29,8 +29,8 @@ from functools import cached_property
 from itertools import compress
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import linalg, sparse, special
 
 from heatsoak.analysis.series import Array
 from heatsoak.ranges import USUAL_LEVEL, Covers, Range, tails
@@ -70,7 +70,7 @@ class Mixture:
     def below(self, value: Array) -> Array:
         """Return the probability that each quantity is below its `value`."""
         z = (value[:, None] - self.at) / self.scale
-        return np.asarray(special.stdtr(self.df, z) @ self.weight)
+        return np.asarray(scipy.special.stdtr(self.df, z) @ self.weight)
 
     def chance(self) -> Array:
         """Return how likely each quantity would be as far from 0, on either side, by chance."""
@@ -87,7 +87,7 @@ class Mixture:
 
     def quantile(self, share: float | Array) -> Array:
         """Return the value of each quantity that `share` (of each) of the probability is below."""
-        reach = np.abs(special.stdtrit(self.df, np.reshape(share, (-1, 1)))) * self.scale
+        reach = np.abs(scipy.special.stdtrit(self.df, np.reshape(share, (-1, 1)))) * self.scale
         low, high = (self.at - reach).min(axis=1), (self.at + reach).max(axis=1)
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
@@ -109,9 +109,9 @@ def _decides(inner: _Codes, other: _Codes) -> bool:
 
 
 def _sums(codes: _Codes, values: Array, count: int) -> Array:
-    """The sum of the rows of each of so many levels."""
-    entries = np.ones(len(codes)), (codes, np.arange(len(codes)))
-    return np.asarray(sparse.csr_array(entries, (count, len(codes))) @ values)
+    """The sum of the rows (n, p) of each of so many levels."""
+    columns = (np.bincount(codes, column, count) for column in values.T)
+    return np.array([*columns]).reshape(values.shape[1], count).T
 
 
 def _means(codes: _Codes, values: Array) -> Array:
@@ -302,7 +302,7 @@ class Observations:
             return 1.0
         noise = float(more[0].sum()) / more_df + self.resolution**2
         gained = max(float(less[0].sum() - more[0].sum()), 0.0) / (less_df - more_df)
-        return float(special.fdtrc(less_df - more_df, more_df, gained / noise))
+        return float(scipy.special.fdtrc(less_df - more_df, more_df, gained / noise))
 
     def unexplained(self, *, by_drive: bool) -> tuple[Array, Array]:
         """What models and places, or drives and places, leave of each value: its square.
@@ -448,7 +448,7 @@ class EffectsFit:
         self._level = self._columns.codes[np.unique(unit, return_index=True)[1]]
         weight, level_means, squares = self._by_level(kind, 1 / variance)
         white = self._columns.design.whitening
-        basis = np.asarray(linalg.block_diag(white, np.ones((1, 1))))
+        basis = np.asarray(scipy.linalg.block_diag(white, np.ones((1, 1))))
         df = len(values) - self._columns.rank
         laws = solved(
             basis.T @ (squares + both.T @ both) @ basis,
@@ -558,7 +558,7 @@ class EffectsFit:
             mid = float(pairs.middle.max(initial=mid))
             for share, end in ends.items():
                 # none of the others can reach farther than this one does
-                most = pairs.at + special.stdtrit(pairs.df, share) * pairs.scale
+                most = pairs.at + scipy.special.stdtrit(pairs.df, share) * pairs.scale
                 far = most.max(axis=1) > end
                 some = replace(pairs, at=pairs.at[far], scale=pairs.scale[far])
                 ends[share] = float(some.quantile(share).max(initial=end))
@@ -582,7 +582,7 @@ class EffectsFit:
         left = self._means[:, -1:] - expected.at
         if not self.has_repeats:
             own = _SHARES * left
-            ends = special.stdtrit(self._laws.df, tails(USUAL_LEVEL)[1]) * np.hypot(
+            ends = scipy.special.stdtrit(self._laws.df, tails(USUAL_LEVEL)[1]) * np.hypot(
                 noise * np.sqrt(_SHARES * (1 - _SHARES)), _SHARES * expected.scale
             )
             lows, highs = (own - ends).min(axis=1).tolist(), (own + ends).max(axis=1).tolist()
@@ -619,7 +619,7 @@ class EffectsFit:
         for _ in range(60):
             middle = (least + most) / 2
             over = self._laws.left * factor**2 / np.exp(2 * middle)[:, None]
-            is_below = special.chdtrc(self._laws.df, over) @ self._laws.weight < shares
+            is_below = scipy.special.chdtrc(self._laws.df, over) @ self._laws.weight < shares
             least, most = np.where(is_below, middle, least), np.where(is_below, most, middle)
         low, mid, high = np.exp((least + most) / 2).tolist()
         return Range(low, mid, high, of)

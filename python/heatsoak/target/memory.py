@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
-
 from heatsoak.sensor import Roots, sysfs
 from heatsoak.target.base import Note
 
@@ -46,6 +44,8 @@ def memory_note(path: Path, roots: Roots) -> Note | None:
 
 def free_memory_bytes(roots: Roots) -> int:
     """Return how much can be taken before the kernel ends processes for it."""
+    import psutil  # takes a while to load, and only this needs it
+
     return max(0, min([psutil.virtual_memory().available, *_left_by_groups(roots)]))
 
 

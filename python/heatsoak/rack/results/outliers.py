@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy import special
+import scipy
 
 from heatsoak import ranges, words
 from heatsoak.facts.effects import EffectsFit, Observations
@@ -70,13 +70,13 @@ def _without_varying(one: compared.Compared, looked_at: int) -> compared.Compare
         if others_df < _MIN_RUN_DF:
             break
         sd, others = math.sqrt(power[most] / df[most]), math.sqrt(power[rest].sum() / others_df)
-        chance = float(special.fdtrc(df[most], others_df, (sd / others) ** 2))
+        chance = float(scipy.special.fdtrc(df[most], others_df, (sd / others) ** 2))
         probability = min(1.0, chance * int(able.sum()) * looked_at * 2 ** (tried + 1))
         is_far = sd >= max(one.smallest, _MIN_TIMES_APART * others)
         if probability >= 1 - ranges.USUAL_LEVEL or not is_far:
             break
         low, high = (
-            math.sqrt(power[most] / float(special.chdtri(df[most], share)))
+            math.sqrt(power[most] / float(scipy.special.chdtri(df[most], share)))
             for share in ranges.tails(ranges.USUAL_LEVEL)
         )
         own = ranges.Range.around(sd, (low, high), "runs")
