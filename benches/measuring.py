@@ -58,7 +58,7 @@ def compare(directory: Path, words: tuple[str, ...], rounds: int) -> None:
     with memory(directory / "socket", words):
         place = f"nbd+unix:///?socket={directory}/socket"
         heatsoak(directory, place, "first")
-        command = command_of(directory / "first")
+        command = command_of(directory / "first", place)
         for turn in range(rounds):
             rate = [0.0, 0.0, 0.0]
             for which in np.roll(range(3), turn):  # by turns the first of its round
@@ -84,12 +84,8 @@ def compare(directory: Path, words: tuple[str, ...], rounds: int) -> None:
 def told(logs: Array) -> str:
     """Return the mean of logarithms of ratios with its 95 % interval, by bootstrap, as ratios."""
     drawn = bootstrap((logs,), np.mean, method="BCa", rng=1).confidence_interval
-    mean, low, high = np.exp([logs.mean(), drawn.low, drawn.high])
-    return f"{mean:.3f} (95 %: {low:.3f} to {high:.3f}; single ones {spread(logs)})"
-
-
-def spread(logs: Array) -> str:
-    return f"{np.exp(logs.min()):.2f} to {np.exp(logs.max()):.2f}"
+    mean, low, high, least, most = np.exp([logs.mean(), *drawn, logs.min(), logs.max()])
+    return f"{mean:.3f} (95 %: {low:.3f} to {high:.3f}; single ones {least:.2f} to {most:.2f})"
 
 
 @contextmanager
@@ -122,11 +118,12 @@ def heatsoak(directory: Path, place: str, turn: str) -> tuple[float, float]:
     return read_mb / float(rows["interval_s"].sum()), share
 
 
-def command_of(directory: Path) -> list[str]:
-    """Return the command line that fio had, but for the reports."""
+def command_of(directory: Path, place: str) -> list[str]:
+    """Return the command line that fio had, but for the reports, and the socket that was held."""
     (recording,) = find_recordings(directory)
     (command,) = (e.data["command"] for e in recording.events if "command" in e.data)
-    return [word for word in command if not word.startswith("--status-interval=")]
+    ours = ("--status-interval=", "--uri=")
+    return [*(word for word in command if not word.startswith(ours)), f"--uri={place}"]
 
 
 def fio(command: list[str]) -> float:

@@ -100,9 +100,7 @@ def argument(metavar: str, help: str, *, offers: Any = None, default: Any = ...)
 
 
 FormatOption = Annotated[OutputFormat, option("--format", "Print a table, or one JSON document.")]
-OutputOption = Annotated[
-    Path | None, option("--output -o", "Output directory; must be new or empty.")
-]
+OutputOption = Annotated[Path | None, option("--output -o", "Output directory, new or empty.")]
 FailOnOption = Annotated[
     Literal["throttle", "unknown", "any"] | None,
     option(
@@ -207,9 +205,7 @@ class LogOptions:
 
     mapping: Annotated[
         list[str] | None,
-        option(
-            "--map COLUMN=HEADER", "Map the headers of a table: time=Zeit,write_mb_s=Schreiben."
-        ),
+        option("--map COLUMN=HEADER", "Map headers of a table: time=Zeit,write_mb_s=Schreiben."),
     ] = None
     device: DeviceOption = None
     shift_s: Annotated[
@@ -238,9 +234,7 @@ class LogOptions:
 class ReadOptions(LogOptions):
     """How recordings and logs of other tools are opened."""
 
-    power: Annotated[
-        Path | None, option("METER.csv", "Take power from this power meter's log.")
-    ] = None
+    power: Annotated[Path | None, option("METER.csv", "Take power from this meter's log.")] = None
     damaged: DamagedOption = False
 
     def open(self, paths: list[Path], *, keeps_changed: bool = False) -> Opened:

@@ -22,9 +22,7 @@ def import_command(
         list[Path],
         common.argument("FILE...", "Logs of any supported tool, or directories of logs."),
     ],
-    output: Annotated[
-        Path, common.option("--output -o", "Output directory; must be new or empty.")
-    ],
+    output: Annotated[Path, common.option("--output -o", "Output directory, new or empty.")],
     logs: common.LogOptions,
     labels: common.LabelOption = None,
     into: Path | None = common.option(

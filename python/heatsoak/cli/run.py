@@ -45,9 +45,7 @@ def run_command(
     drive: common.TestedOptions,
     wanted: common.ProtocolOptions,
     limits: common.LimitOptions,
-    directory: str | None = common.argument(
-        "DIR", "A directory to test, as with --on.", default=None
-    ),
+    directory: str | None = common.argument("DIR", "A directory to test.", default=None),
     to: str | None = common.option(
         "TARGET",
         "The destination of a protocol that copies; --on is then the source.",
