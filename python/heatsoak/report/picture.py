@@ -168,14 +168,11 @@ def _lines(page: contract.Page, shown: Sequence["_Block"]) -> Iterator["Line2D"]
     from matplotlib.lines import Line2D
 
     drawn = dict.fromkeys(number for block in shown for number in block.recordings)
-    by_style = {_key(page.recordings[number].style): number for number in reversed(drawn)}
+    styles = {number: page.recordings[number].style for number in reversed(drawn)}
+    by_style = {(style.color, style.dash): number for number, style in styles.items()}
     for number in sorted(by_style.values()) if len(by_style) > 1 else ():
         label = _short(page.recordings[number].label, _MAX_LEGEND)
         yield Line2D([], [], label=label, **_drawn_as(page.recordings[number].style))
-
-
-def _key(style: contract.LineStyle) -> tuple[int, int]:
-    return style.color, style.dash
 
 
 def _marks(shown: Sequence["_Block"]) -> Iterator["Line2D"]:
