@@ -5,7 +5,6 @@ import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from command import done_here, heatsoak_here, json_here
@@ -20,33 +19,14 @@ from paged import page_of
 OWN = {"FILES": "log.csv", "RECORDINGS": "'my runs'", "DIRECTORY": "'my runs'", "COMMAND": "run"}
 OWN |= {"DRIVE": "sim:samsung-950-pro-512", "DEVICE": "sim:samsung-950-pro-512", "FILE": "new.toml"}
 #: Screens and complaints, by the words that bring them up.
-SCREENS = """
-
---help
-doctor
-list
-list drives samsung-950-pro-512
-list places
-list protocols quick
-list places lapto
-analyze log.csv
-analyze 'my runs/hot'
-analyze 'my runs' --evidence
-analyze disk
-compare 'my runs' --by heatsink
-predict 'my runs'
-predict gone
-fit 'my runs/hot' -o new.toml --next next.toml
-report 'my runs/cool' -o x.html
-run
-run quick --on /dev/null
-run quick --on samsng-950-pro-512
-analyse log.csv
-rnu
-test
-""".splitlines()[1:]
-
-
+SCREENS = [
+    "", "--help", "doctor", "list", "list drives samsung-950-pro-512", "list places",
+    "list protocols quick", "list places lapto", "analyze log.csv", "analyze 'my runs/hot'",
+    "analyze 'my runs' --evidence", "analyze disk", "compare 'my runs' --by heatsink",
+    "predict 'my runs'", "predict gone", "fit 'my runs/hot' -o new.toml --next next.toml",
+    "report 'my runs/cool' -o x.html", "run", "run quick --on /dev/null",
+    "run quick --on samsng-950-pro-512", "analyse log.csv", "rnu", "test",
+]  # fmt: skip
 #: Words of commands, behind which nothing of theirs need follow.
 NAMES = {*COMMANDS, *bundled(), "drives", "places", "protocols", "nbd", "reproduce", "schema"}
 #: Options without a value, behind which a sentence may go on.
@@ -67,11 +47,11 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run({"heatsink": "none"}, hot, temp_c=64, drive=sim).save(root / "my runs" / "hot")
     run({"heatsink": "big"}, kept, seed=1, drive=sim).save(root / "my runs" / "cool")
     own = {"path": str(root / "a disk"), "kind": "directory"}
-    steps = [{**READ, "name": name} for name in "ab"]
     for name, rates, temp_c in (("hot", hot, 64), ("held", kept, 30), ("cold", hot, None)):
+        steps = [{**READ, "name": name} for name in "ab"]
         both = dict.fromkeys("ab", rates)
-        told = {"steps": steps, "temp_c": temp_c, "drive": own, "protocol": "quick", "name": name}
-        run({}, both, **told).save(root / "disk" / name)
+        made = run({}, both, steps=steps, temp_c=temp_c, drive=own, protocol="quick", name=name)
+        made.save(root / "disk" / name)
     idle_log(root / "log.csv")
     return root
 
@@ -92,15 +72,6 @@ def printed_in(text: str, desk: Path) -> Iterator[str]:
             yield " ".join([*words, "--help"] if NAMES.issuperset(words) else words)
 
 
-def commands_of(found: Any) -> Iterator[str]:
-    """The commands in a JSON document."""
-    if isinstance(found, dict) and found.get("command"):
-        yield found["command"].removeprefix("heatsoak ")
-    for one in found.values() if isinstance(found, dict) else found:
-        if isinstance(one, dict | list):
-            yield from commands_of(one)
-
-
 @pytest.mark.slow
 def test_what_is_printed_is_understood_and_done(desk: Path, tmp_path: Path) -> None:
     found: dict[str, Path] = {}
@@ -109,7 +80,9 @@ def test_what_is_printed_is_understood_and_done(desk: Path, tmp_path: Path) -> N
         done = heatsoak_here(*shlex.split(screen), cwd=here)
         commands = [*printed_in(done.stdout + done.stderr, here)]
         if screen.startswith("analyze"):
-            commands += commands_of(json_here(*shlex.split(screen), cwd=here))
+            told = json_here(*shlex.split(screen), cwd=here)
+            answers = [one["answer"]["command"] or "" for one in (told, *told["recordings"])]
+            commands += [one.removeprefix("heatsoak ") for one in answers if one]
         found |= dict.fromkeys(commands, here)
     assert len(found) > 25
     whole = "fit 'my runs' -o twin.toml", "run quick --on ~/", "analyze 'my runs/hot' --evidence"
