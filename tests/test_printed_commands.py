@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from command import done_here, heatsoak_here, json_here
 from compared import READ, falling, run, steady
+from heatsoak import open_all
 from heatsoak.cli.commands import COMMANDS
 from heatsoak.protocol import bundled
-from heatsoak.recording import Recording
 from idle_logs import idle_log
 from paged import page_of
 
@@ -31,10 +31,6 @@ SCREENS = [
 NAMES = {*COMMANDS, *bundled(), "drives", "places", "protocols", "nbd", "reproduce", "schema"}
 #: Options without a value, behind which a sentence may go on.
 FLAGS = ("--help", "--known", "--damaged")
-OWN_LOAD = """
-name = "own"
-steps = [{ name = "read", rw = "read", bs = "128k", iodepth = 32, runtime = "20s" }]
-"""
 
 
 @pytest.fixture(scope="module")
@@ -101,17 +97,12 @@ def test_what_is_printed_is_understood_and_done(desk: Path, tmp_path: Path) -> N
 
 
 def test_the_command_of_a_page_makes_such_a_recording(tmp_path: Path) -> None:
-    (tmp_path / "own.toml").write_text(OWN_LOAD)
-    words = ("run", "own.toml", "--on", "sim:pcie4-tlc-1tb@laptop", "--tmt1", "60")
-    done_here(*words, "--set", "by=A B", "--set", "wet=true", "-o", "first", cwd=tmp_path)
-    first = Recording.open(tmp_path / "first")
-    (told,) = page_of([first]).recordings
-    assert told.command
-    (tmp_path / "protocol.toml").write_text(told.protocol or "")
-    done_here(*shlex.split(told.command)[1:], "-o", "again", cwd=tmp_path)
-    again = Recording.open(tmp_path / "again")
-    assert (again.meta.conditions, again.meta.protocol) == (
-        first.meta.conditions,
-        first.meta.protocol,
-    )
+    cell = "--set wet=true --set 'by=A B' --set slot=top --set gpus=2 --set gpu_load=loaded"
+    words = f"run puget --on sim:pcie4-tlc-1tb --scale 0.01 {cell}"
+    done_here(*shlex.split(words), "--tmt1", "70", "-o", "first", cwd=tmp_path)
+    (first,) = open_all(tmp_path / "first")
+    told = page_of([first]).recordings[0].command
+    assert told == f"heatsoak {words} --tmt1 70 --tmt2 86"
+    done_here(*shlex.split(told)[1:], "-o", "again", cwd=tmp_path)
+    (again,) = open_all(tmp_path / "again")
     assert again.samples().equals(first.samples())
