@@ -107,6 +107,9 @@ class Opened:
         """Return what is written somewhere, with plain spaces."""
         return str(self.tab.locator(selector).first.inner_text()).replace("\u202f", " ")
 
+    def slider(self, name: str) -> Any:
+        return self.tab.get_by_role("slider", name=name)
+
     def saved(self, within: str, what: str) -> Path:
         """Save a part of the page as ``CSV`` or ``PNG`` as a reader does; return the file."""
         self.show(within)
@@ -221,6 +224,7 @@ def varied_page() -> Page:
             steps=steps,
             seed=seed,
             more={"write_bw_mb_s": 50.0, "write_iops": 400.0, "read_lat_us": 90.0},
+            drive={"path": "/dev/nvme0n1"},
         )
         for seed, (sink, share) in enumerate([("none", 1.0), ("large", 1.1)])
     ]

@@ -1,21 +1,27 @@
 """What can be seen in a chart that is drawn on a canvas."""
 
+import base64
+import io
 from typing import Any
 
-#: How many pixels of a canvas have a line's full colour: grids are grey, what steps back is pale.
-_COLORED = """canvas => {
-    const {width, height} = canvas;
-    const data = canvas.getContext("2d").getImageData(0, 0, width, height).data;
-    let found = 0;
-    for (let i = 0; i < data.length; i += 4) {
-        const [least, most] = [Math.min(data[i], data[i + 1], data[i + 2]),
-                               Math.max(data[i], data[i + 1], data[i + 2])];
-        if (data[i + 3] > 200 && most - least > 80) found++;
-    }
-    return found;
-}"""
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+Pixels = NDArray[np.int64]
+
+
+def pixels_of(tab: Any, within: str) -> Pixels:
+    """Return the first canvas within something: rows, columns, and red, green, blue, opacity."""
+    drawn = tab.locator(f"{within} canvas").first.evaluate("canvas => canvas.toDataURL()")
+    with Image.open(io.BytesIO(base64.b64decode(drawn.partition(",")[2]))) as image:
+        return np.asarray(image.convert("RGBA")).astype(np.int64)
 
 
 def colored(tab: Any, chart: str) -> int:
-    """Return how many pixels of the chart's first canvas have a line's full colour."""
-    return int(tab.locator(f"{chart} canvas").first.evaluate(_COLORED))
+    """Return how many pixels of the chart's first canvas have a line's full colour.
+
+    Grids are grey, what steps back is pale.
+    """
+    found = pixels_of(tab, chart)
+    return int(np.sum((found[..., 3] > 200) & (np.ptp(found[..., :3], axis=-1) > 80)))

@@ -56,7 +56,8 @@ def different(recordings: Sequence[Recording]) -> int:
 @pytest.mark.parametrize("shade", ["light", "dark"])
 def test_the_colours_of_lines_are_told_apart_by_everybody(shade: str, seen_by: str) -> None:
     colors = palette()[shade]["lines"]
-    for one, other in combinations(colors, 2):
+    better_and_worse = [palette()["causes"][of][shade] for of in ("spare-area", "thermal")]
+    for one, other in [*combinations(colors, 2), better_and_worse]:
         assert np.linalg.norm(lab(one, seen_by) - lab(other, seen_by)) > 15, (one, other)
 
 
@@ -112,7 +113,7 @@ def test_many_conditions_take_their_colour_from_the_main_one_and_a_pattern_from_
     assert len(set(by_slot.values())) == 3
 
 
-def test_every_cause_has_a_look_in_both_shades_and_a_letter_of_its_own() -> None:
+def test_every_cause_has_a_look_in_both_shades_and_a_letter_and_a_hatching_of_its_own() -> None:
     causes = palette()["causes"]
     assert {
         "thermal",
@@ -124,3 +125,5 @@ def test_every_cause_has_a_look_in_both_shades_and_a_letter_of_its_own() -> None
     } < (causes.keys())
     letters = [look["letter"] for look in causes.values()]
     assert len(set(letters)) == len(letters)
+    hatchings = [look["hatch"] for look in causes.values() if look["hatch"] != "none"]
+    assert len(set(hatchings)) == len(hatchings) == len(causes) - 2

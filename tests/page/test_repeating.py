@@ -32,14 +32,6 @@ def meta_of(protocol: Protocol, **drive: object) -> RecordingMeta:
     )
 
 
-def test_the_command_names_the_cell_of_a_bundled_protocol() -> None:
-    meta = meta_of(load("puget"), kind="simulated", path="sim:samsung-950-pro-512@puget-top-2gpu")
-    assert command(meta) == (
-        "heatsoak run puget --on sim:samsung-950-pro-512 --set slot=top --set gpus=2 "
-        "--set gpu_load=loaded --set fan=true --set 'by=A B'"
-    )
-
-
 def test_a_changed_protocol_is_named_as_a_file_and_a_drive_by_its_serial() -> None:
     changed = apply_settings(load("puget"), ["runtime=60s"])
     told = command(meta_of(changed, kind="block", path="/dev/nvme0n1", serial="S1"))

@@ -3,13 +3,11 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import heatsoak
 import numpy as np
 import pytest
 from command import complaint, heatsoak_here
 from heatsoak.errors import UsageError
 from heatsoak.ranges import Range
-from heatsoak.report.files import ReportRequest, write_report
 from heatsoak.report.page.contract import CoolingMap, Page, TwinSection
 from heatsoak.target.simulated import workloads_json
 from heatsoak.twin.case import Cooling, LikelyDrive, cooled_place, core_of
@@ -153,10 +151,6 @@ def test_a_twin_that_never_throttled_has_no_map_and_no_limit(twinned: "Twinned")
     assert len(page.twin.lines) == 1
 
 
-def test_a_page_without_a_twin_has_none(twinned: "Twinned") -> None:
-    assert page_of([twinned.recording("cold")]).twin is None
-
-
 def test_the_command_writes_the_page(twinned: "Twinned", tmp_path: Path) -> None:
     words = ("cold", "--twin", str(twinned.path("cold_twin")), "-o", str(tmp_path / "x.html"))
     done = heatsoak_here("report", *words, cwd=twinned.directory)
@@ -197,10 +191,3 @@ def test_a_fit_keeps_which_drive_it_is_of(twinned: "Twinned") -> None:
     drive = twinned.recording("bench").meta.drive
     twin = twinned.twin()
     assert (twin.model, twin.size_bytes) == (drive["model"], drive["size_bytes"])
-
-
-def test_from_python_too_only_a_page_shows_a_twin(twinned: "Twinned", tmp_path: Path) -> None:
-    recordings = [twinned.recording("cold")]
-    wanted = ReportRequest(twin=twinned.twin("cold_twin"))
-    with pytest.raises(UsageError, match="only a page"):
-        write_report(recordings, heatsoak.analyze(recordings), tmp_path / "x.svg", wanted)

@@ -2,13 +2,18 @@
 
 import re
 import zlib
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from compared import READ, falling, run, steady
+from heatsoak.importer import Options, open_all
 from heatsoak.report.page.contract import Page
 from heatsoak.report.page.lines import palette
+from idle_logs import idle_log
 from paged import page_of
+from pixels import pixels_of
 
 pytest_plugins = ["browsed", "rack_results", "swept", "twinned"]
 pytestmark = pytest.mark.slow
@@ -19,6 +24,9 @@ PAGES = {
     "varied_page": ("#w1", "#recordings"),
     "swept_page": ("#sweep .maps",),
     "twin_page": ("#twin .chart", "#twin .maps"),
+    "sixty_steps": ("#whole",),
+    "idle_page": ("#unloaded",),
+    "unjudged_page": ("#w1",),
     "rack_page": ("#rack-effects .deltas", "#rack-drives"),
 }
 PHONE = {"viewport": {"width": 400, "height": 800}, "is_mobile": True, "color_scheme": "dark"}
@@ -31,25 +39,12 @@ def background(opened: Any) -> str:
     return "#" + bytes(int(part) for part in parts[:3]).hex()
 
 
-def colors(opened: Any, within: str) -> list[str]:
+def colors(opened: Any, within: str) -> set[str]:
     """The colours that the first canvas has."""
     opened.show(within)
-    found = opened.tab.evaluate(
-        """within => {
-            const canvas = document.querySelector(`${within} canvas`);
-            const {width, height} = canvas;
-            const data = canvas.getContext("2d").getImageData(0, 0, width, height).data;
-            const counts = {};
-            for (let i = 0; i < data.length; i += 4) {
-                if (data[i + 3] < 255) continue;
-                const name = [data[i], data[i + 1], data[i + 2]].join(" ");
-                counts[name] = (counts[name] ?? 0) + 1;
-            }
-            return Object.keys(counts);
-        }""",
-        within,
-    )
-    return ["#" + bytes(int(part) for part in one.split()).hex() for one in found]
+    found = pixels_of(opened.tab, within)
+    opaque = np.unique(found[found[..., 3] == 255], axis=0)
+    return {f"#{bytes(one).hex()}" for one in opaque[:, :3].tolist()}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -92,6 +87,24 @@ def test_everybody_can_read_it(
         assert_no_scrolling_to_the_side(opened)
 
 
+@pytest.fixture(scope="module")
+def sixty_steps() -> Page:
+    steps = [{**READ, "name": f"step-{number}-{'x' * 30}"} for number in range(60)]
+    rates = {str(step["name"]): steady(1000, 30) for step in steps}
+    rates[str(steps[40]["name"])] = falling(60, 0.5)
+    return page_of([run({}, rates, steps=steps)])
+
+
+@pytest.fixture
+def idle_page(tmp_path: Path) -> Page:
+    return page_of(open_all([idle_log(tmp_path / "pc.csv")], Options()))
+
+
+@pytest.fixture
+def unjudged_page() -> Page:
+    return page_of([run({}, steady(2000, 2))])
+
+
 def assert_no_scrolling_to_the_side(opened: Any) -> None:
     opened.unfold()
     for section in opened.tab.locator("main > section").all():
@@ -105,6 +118,9 @@ def assert_no_scrolling_to_the_side(opened: Any) -> None:
             .map(e => e.outerHTML.slice(0, 120))"""
     )
     assert wide == []
+    # a command is whole, and its button beside it
+    whole = "[...document.querySelectorAll('pre')].every(e => e.scrollWidth <= e.clientWidth)"
+    assert opened.tab.evaluate(whole)
 
 
 @pytest.fixture(scope="module")
@@ -160,14 +176,6 @@ def test_labels_of_long_names_are_neither_cut_off_nor_alike(
     assert any(", end level, " in label for label in labels)
 
 
-@pytest.fixture(scope="module")
-def sixty_steps() -> Page:
-    steps = [{**READ, "name": f"step-{number}-{'x' * 30}"} for number in range(60)]
-    rates = {str(step["name"]): steady(1000, 30) for step in steps}
-    rates[str(steps[40]["name"])] = falling(60, 0.5)
-    return page_of([run({}, rates, steps=steps)])
-
-
 def test_sixty_steps_are_three_screens_high_and_each_opens_its_chart(
     open_page: Any, sixty_steps: Page
 ) -> None:
@@ -208,6 +216,7 @@ def test_the_print_has_what_is_open_on_few_pages_drawn_and_light(
     assert background(opened) == palette()["dark"]["paper"]
     opened.tab.evaluate("dispatchEvent(new Event('beforeprint'))")
     opened.tab.wait_for_timeout(50)
+    assert background(opened) == palette()["light"]["paper"]
     assert palette()["light"]["lines"][0] in colors(opened, "#w1")
     opened.tab.evaluate("dispatchEvent(new Event('afterprint'))")
     opened.tab.wait_for_timeout(50)
@@ -217,7 +226,8 @@ def test_the_print_has_what_is_open_on_few_pages_drawn_and_light(
 def test_everything_that_can_be_clicked_can_be_reached_with_the_keyboard(
     open_page: Any, varied_page: Page
 ) -> None:
-    opened = open_page(varied_page)
+    opened = open_page(varied_page, permissions=["clipboard-read", "clipboard-write"])
+    assert opened.tab.locator("#whole [data-chart]").count() == 1
     opened.tab.locator("#w2").evaluate("e => e.remove()")  # as good as the others
     wanted = opened.tab.evaluate(
         """() => {
@@ -231,7 +241,19 @@ def test_everything_that_can_be_clicked_can_be_reached_with_the_keyboard(
     for _ in range(wanted + 60):
         opened.tab.keyboard.press("Tab")
         reached.add(opened.tab.evaluate("document.activeElement.dataset.reach ?? ''"))
+        outline = "getComputedStyle(document.activeElement).outlineStyle"
+        assert reached & {""} or opened.tab.evaluate(outline) != "none"
     assert len(reached - {""}) == wanted
+    details, copy = (
+        opened.tab.locator(f"#recording-0 {one}").first for one in ("summary", ".code button")
+    )
+    details.focus()
+    opened.tab.keyboard.press("Enter")
+    copy.focus()
+    opened.tab.keyboard.press("Space")
+    opened.until(lambda: copy.inner_text() == "Copied")
+    copied = opened.tab.evaluate("navigator.clipboard.readText()")
+    assert copied == varied_page.recordings[0].command
 
 
 @pytest.mark.parametrize("width", [400, 1200])

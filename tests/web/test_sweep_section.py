@@ -21,10 +21,6 @@ def choose(opened: Any, name: str, option: str) -> None:
     )
 
 
-def slider(opened: Any, name: str) -> Any:
-    return opened.tab.get_by_role("slider", name=name)
-
-
 def figures(opened: Any, number: int) -> set[str]:
     """The figures in the cells of one of the maps."""
     texts = opened.tab.locator("#sweep .cell-map").nth(number).locator("svg text[font-size]")
@@ -74,8 +70,8 @@ def test_the_maps_begin_at_the_worst_point_and_follow_the_pointer(
 def test_each_cell_says_its_values_with_their_range(opened: Any, swept: FinishedSweep) -> None:
     place = "open-bench"
     choose(opened, "Enclosure", place)
-    air = slider(opened, "Air at the drive")
-    for one in (air, slider(opened, "Heatsink"), air):
+    air = opened.slider("Air at the drive")
+    for one in (air, opened.slider("Heatsink"), air):
         one.focus()
         opened.tab.keyboard.press("Home")
     cool = point(swept, 20, place)
@@ -96,7 +92,7 @@ def test_each_cell_says_its_values_with_their_range(opened: Any, swept: Finished
 def test_axes_and_quantities_are_chosen(opened: Any, swept: FinishedSweep) -> None:
     choose(opened, "Down", "Enclosure")
     choose(opened, "Heatsink", "none")
-    assert slider(opened, "Enclosure").count() == 1
+    assert opened.slider("Enclosure").count() == 1
     shown = [
         point(swept, air_c, place)
         for air_c in (20, 40, 60)

@@ -21,10 +21,6 @@ def sentence(opened: Any) -> str:
     return str(opened.say_of("#twin .point"))
 
 
-def slider(opened: Any, name: str) -> Any:
-    return opened.tab.get_by_role("slider", name=name)
-
-
 def test_the_first_recording_is_drawn_with_band_and_limit_and_the_others_when_unfolded(
     open_page: Any, twin_page: Page
 ) -> None:
@@ -56,7 +52,7 @@ def test_sliders_move_the_cursor_and_the_sentence_follows(open_page: Any, twin_p
     cursors = opened.tab.locator("#twin .cursor")
     opened.until(lambda: cursors.count() == 2)
     before = cursors.first.bounding_box()["x"]
-    air = slider(opened, "Air at the drive")
+    air = opened.slider("Air at the drive")
     air.focus()
     opened.tab.keyboard.press("ArrowRight")
     warmer = given.air_c[given.own_air + 1]
@@ -64,7 +60,7 @@ def test_sliders_move_the_cursor_and_the_sentence_follows(open_page: Any, twin_p
     assert cursors.first.bounding_box()["x"] > before
     assert f"{warmer:.0f}" in air.get_attribute("aria-valuetext")
     opened.tab.keyboard.press("End")
-    slider(opened, "Resistance to the air").focus()
+    opened.slider("Resistance to the air").focus()
     opened.tab.keyboard.press("End")
     at = len(given.throttles) - 1
     onset_s, left_mb_s = given.onset_s[at], given.throttled_mb_s[at]
@@ -73,7 +69,7 @@ def test_sliders_move_the_cursor_and_the_sentence_follows(open_page: Any, twin_p
     assert f"throttles after {onset_s.mid:.0f}" in sentence(opened)
     assert f"become {left_mb_s.mid:,.0f} (-" in sentence(opened)
     opened.tab.keyboard.press("Home")
-    slider(opened, "Air at the drive").focus()
+    opened.slider("Air at the drive").focus()
     opened.tab.keyboard.press("Home")
     assert given.throttles[0] == 0
     assert "does not throttle in 10 min" in sentence(opened)
@@ -92,7 +88,7 @@ def test_a_click_on_a_map_goes_there_and_another_place_has_another_map(
     assert opened.saved("#twin .maps", "PNG").read_bytes().startswith(b"\x89PNG")
     opened.tab.locator("#twin .cell-map svg text", has_text="does not throttle").first.click()
     assert "does not throttle in" in sentence(opened)
-    assert slider(opened, "Air at the drive").input_value() != str(given.own_air)
+    assert opened.slider("Air at the drive").input_value() != str(given.own_air)
     opened.tab.get_by_role("combobox", name="Place").select_option("1")
     assert twin_page.twin.maps[1].place in opened.tab.locator("#twin .maps .detail").inner_text()
     assert "does not throttle" in sentence(opened)

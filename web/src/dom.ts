@@ -110,12 +110,13 @@ export function table(
   );
 }
 
-/** Copies if the browser permits it; pages opened as files usually may not. */
-async function copy(text: string): Promise<void> {
+/** Copies a text if the browser permits it, or else selects it. */
+async function copy(from: HTMLElement, told: HTMLElement): Promise<void> {
   try {
-    await navigator.clipboard.writeText(text);
+    await navigator.clipboard.writeText(from.textContent);
+    told.textContent = "Copied";
   } catch {
-    // The text can still be selected.
+    getSelection()?.selectAllChildren(from);
   }
 }
 
@@ -125,16 +126,11 @@ export function code(title: string, texts: readonly string[]): HTMLElement {
     "div",
     { hidden: texts.length === 0 },
     title ? h("h3", {}, title) : null,
-    texts.map((text) =>
-      h(
-        "div",
-        { class: "code" },
-        h("pre", { tabindex: 0 }, text),
-        button("Copy", () => void copy(text), {
-          "aria-label": "Copy this text",
-        }),
-      ),
-    ),
+    texts.map((text) => {
+      const shown = h("pre", { tabindex: 0 }, text);
+      const made = button("Copy", () => void copy(shown, made), { "aria-live": "polite" });
+      return h("div", { class: "code" }, shown, made);
+    }),
   );
 }
 

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { logMarks, roomyLog } from "../src/chart/axes";
+import { axisOf, logMarks, roomyLog } from "../src/chart/axes";
 import { shortened, signed } from "../src/data/format";
-import { axisOf } from "../src/parts/delta_axis";
 
 test("zero is on the axis, and an interval far too wide does not hide the others", () => {
   const delta = (at: number, low: number, high: number) => ({
@@ -21,6 +20,7 @@ test("labels of a logarithmic axis are fewer where there is little room", () => 
   assert.equal(logMarks(1, 4, 20).length, 10);
   assert.ok(logMarks(1, 4, 6.5).length <= 7);
   assert.equal(logMarks(1, 4, 3).length, 4);
+  assert.equal(logMarks(Math.log10(7500), Math.log10(20_000), 9).length, 3); // 10, 15, 20 thousand
 });
 
 test("seconds without any I/O do not take most of a logarithmic axis", () => {

@@ -11,7 +11,7 @@ from heatsoak.analysis import claims, findings
 from heatsoak.analysis.names import Named, Names
 from heatsoak.analysis.unloaded import counted_before
 from heatsoak.protocol import Protocol, bundled, load
-from heatsoak.protocol.conditions import phrase
+from heatsoak.protocol.conditions import label_text, phrase
 from heatsoak.recording.columns import own_temperatures, throttle_counters
 from heatsoak.recording.meta import RecordingMeta
 
@@ -342,7 +342,7 @@ def _run(
     on = Path(path).parent if writes and details.get("existing") else path
     typed = ["heatsoak", "run", name, "--on", str(on)]
     if protocol is None:
-        given = {key: str(value) for key, value in made.conditions.items()}
+        given = {key: label_text(value) for key, value in made.conditions.items()}
         given |= dict([label.split("=")] if label else [])
         typed += [word for key, value in given.items() for word in ("--set", f"{key}={value}")]
         typed += ["--scale", f"{made.scale:g}"] if made.scale != 1 else []

@@ -57,13 +57,13 @@ _LOW = 0.3
 _AXIS_IN = 6.2
 #: Letters of the title, the answer and a workload's title in the width of one column.
 _TITLE_LETTERS, _HEAD_LETTERS, _BLOCK_LETTERS = 55, 88, 80
-_MARK: dict[str, Any] = {
-    "marker": "v",
-    "markersize": 6,
-    "markeredgecolor": "white",
-    "linestyle": "none",
+#: What stands for a hatching of the page, and the mark of an onset of that cause: shapes differ,
+#: since not everybody tells all colours apart.
+_PATTERNS = {
+    **{"rising": ("//", "v"), "falling": ("\\\\", "^"), "level": ("--", "s")},
+    **{"upright": ("||", "D"), "crossed": ("++", "X"), "dotted": ("..", "o")},
 }
-_HATCHES = {"rising": "//", "falling": "\\\\", "level": "--", "upright": "||", "crossed": "++"}
+_PLAIN = (None, "P")
 
 
 def draw(page: contract.Page, file: IO[bytes], kind: str) -> None:
@@ -168,14 +168,11 @@ def _lines(page: contract.Page, shown: Sequence["_Block"]) -> Iterator["Line2D"]
     from matplotlib.lines import Line2D
 
     drawn = dict.fromkeys(number for block in shown for number in block.recordings)
-    by_style = {_key(page.recordings[number].style): number for number in reversed(drawn)}
+    styles = {number: page.recordings[number].style for number in reversed(drawn)}
+    by_style = {(style.color, style.dash): number for number, style in styles.items()}
     for number in sorted(by_style.values()) if len(by_style) > 1 else ():
         label = _short(page.recordings[number].label, _MAX_LEGEND)
         yield Line2D([], [], label=label, **_drawn_as(page.recordings[number].style))
-
-
-def _key(style: contract.LineStyle) -> tuple[int, int]:
-    return style.color, style.dash
 
 
 def _marks(shown: Sequence["_Block"]) -> Iterator["Line2D"]:
@@ -185,7 +182,13 @@ def _marks(shown: Sequence["_Block"]) -> Iterator["Line2D"]:
     causes = palette()["causes"]
     for cause in dict.fromkeys(cause for block in shown for cause in block.marked_causes):
         look = causes.get(cause, causes["unknown"])
-        yield Line2D([], [], label=f"falls: {cause}", color=look[_SHADE], **_MARK)
+        yield Line2D([], [], label=f"falls: {cause}", **_mark(look))
+
+
+def _mark(look: Mapping[str, str]) -> dict[str, Any]:
+    """How an onset is marked."""
+    mark = {"marker": _PATTERNS.get(look["hatch"], _PLAIN)[1], "color": look[_SHADE]}
+    return {**mark, "markersize": 6, "markeredgecolor": "white", "linestyle": "none"}
 
 
 def _drawn_as(style: contract.LineStyle, place: int = 0) -> dict[str, Any]:
@@ -401,7 +404,7 @@ class _TimeBlock(_Workload):
             for episode in _episodes(self._page, line):
                 look = causes.get(episode.cause, causes["unknown"])
                 if len(lines) > 1:
-                    axes[0].plot(episode.onset_s, episode.levels[1], color=look[_SHADE], **_MARK)
+                    axes[0].plot(episode.onset_s, episode.levels[1], **_mark(look))
                 else:
                     for axis in axes:
                         _band(axis, episode, look)
@@ -429,7 +432,7 @@ def _band(axis: "Axes", episode: Episode, look: Mapping[str, str]) -> None:
         facecolor=look[_SHADE],
         alpha=0.1,
         edgecolor=look[_SHADE],
-        hatch=_HATCHES.get(look["hatch"]),
+        hatch=_PATTERNS.get(look["hatch"], _PLAIN)[0],
         linewidth=0,
     )
 

@@ -1,6 +1,7 @@
 """Twins, drives and loads by the words that people use for them."""
 
 from pathlib import Path, PureWindowsPath
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from heatsoak import catalog, protocol
@@ -29,7 +30,7 @@ def subject_of(text: str) -> "Twin | catalog.Drive":
 
         return Twin.load(path)
     if path.is_dir():
-        raise UsageError(f"{text}: is no twin: heatsoak fit {text} -o twin.toml makes one of it")
+        raise UsageError(f"{text}: is no twin: heatsoak fit {quote(text)} -o twin.toml makes it")
     if path.is_file():
         return catalog.load_drive(text)
     name, at, place = text.removeprefix("sim:").partition("@")

@@ -1,7 +1,8 @@
 // Axes: their ticks and tick labels.
 
 import type uPlot from "uplot";
-import { marks, number, TIME_STEPS, timeMarks } from "../data/format";
+import type { Delta } from "../contract";
+import { marks, number, ticks, TIME_STEPS, timeMarks } from "../data/format";
 import type { Colors } from "../style/colors";
 
 export type Horizontal = "time" | "number" | "log";
@@ -51,9 +52,11 @@ export function horizontal(
 const LOG_LABEL = 52;
 const LOG_ROW = 30;
 
-/** Powers of ten, and 2 and 5 times them if there is room for so many labels, as logarithms. */
+/** Powers of ten, and 2 and 5 times them if there is room, or, of a short axis, all that is round,
+ * as logarithms. */
 export function logMarks(min: number, max: number, room = 12): number[] {
   const decades = max - min;
+  if (decades < 0.7) return ticks(10 ** min, 10 ** max, Math.min(room, 6)).map(Math.log10);
   // 5 and 10 are closest: a third of a decade apart
   const factors = decades * 3.3 < room ? [1, 2, 5] : decades * 2 < room ? [1, 3] : [1];
   const marks: number[] = [];
@@ -109,4 +112,16 @@ export function roomy(extent: [number, number] | null, isFromZero: boolean): [nu
   if (isFromZero && low >= 0) return [0, high > 0 ? high * 1.06 : 1];
   const room = (high - low) * 0.08 || Math.max(Math.abs(high) * 0.05, 0.5);
   return [low - room, high + room];
+}
+
+/** The ends of an axis of differences, and its ticks; intervals far wider than all changes are cut. */
+export function axisOf(given: readonly Delta[]): { low: number; high: number; ticks: number[] } {
+  const largest = Math.max(1, ...given.map(({ at }) => Math.abs(at)));
+  const within = (v = 0) => Math.max(-3 * largest, Math.min(3 * largest, v));
+  const ends = given.flatMap(({ at, range }) => [at, within(range?.low), within(range?.high)]);
+  let [low, high] = [Math.min(0, ...ends), Math.max(0, ...ends)];
+  if (low === high) [low, high] = [-largest, largest];
+  const room = (high - low) * 0.05;
+  [low, high] = [low - room, high + room];
+  return { low, high, ticks: ticks(low, high, 5) };
 }

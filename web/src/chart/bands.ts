@@ -41,7 +41,7 @@ export function drawLoads(
   ctx.save();
   ctx.font = font(k, 11);
   ctx.textAlign = "left";
-  ctx.textBaseline = "top";
+  ctx.textBaseline = "bottom"; // a drive at full speed is drawn at the top
   loads.forEach(({ name, start_s, end_s }, i) => {
     const box = clipped(u, { onset_s: start_s, end_s });
     if (!box) return;
@@ -51,7 +51,8 @@ export function drawLoads(
     ctx.globalAlpha = 1;
     ctx.fillStyle = colors(look.shade).soft;
     const letters = Math.floor(box.width / (6.2 * k));
-    if (isNamed && letters > 5) ctx.fillText(shortened(name, letters), box.x + 3 * k, top + 3 * k);
+    const foot = top + height - 3 * k;
+    if (isNamed && letters > 5) ctx.fillText(shortened(name, letters), box.x + 3 * k, foot);
   });
   ctx.restore();
 }

@@ -3,7 +3,7 @@
 import { DataError } from "../data/unpack";
 import { h } from "../dom";
 import type { Shade } from "../style/colors";
-import { shade } from "../style/theme";
+import { apply, shade } from "../style/theme";
 
 /** Something that draws itself at a given width. */
 export interface Drawn {
@@ -82,6 +82,7 @@ export function redraw(): void {
 export function onPrint(): void {
   addEventListener("beforeprint", () => {
     isPrinting = true;
+    apply("light");
     for (const chart of charts.values()) {
       drawn.add(chart);
       draw(chart);
@@ -89,6 +90,7 @@ export function onPrint(): void {
   });
   addEventListener("afterprint", () => {
     isPrinting = false;
+    apply();
     redraw();
   });
 }

@@ -36,6 +36,15 @@ export function marks(values: readonly number[]): string[] {
   return values.map((v) => (grouped[digits] as Intl.NumberFormat).format(v));
 }
 
+/** Round numbers from `low` to `high`, 1, 2 or 5 times a power of ten apart: `most` steps or fewer. */
+export function ticks(low: number, high: number, most: number): number[] {
+  const rough = (high - low) / most;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough) ?? rough;
+  const [first, last] = [Math.ceil(low / step - 1e-9), Math.floor(high / step + 1e-9)];
+  return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => (first + i) * step + 0);
+}
+
 /** Units of what is not known to more than two digits. */
 const ROUGH = ["C", "K", "%", "s"];
 

@@ -1,6 +1,7 @@
 // Differences from the baseline with their intervals, around a line at zero.
 
 import type { App } from "../app";
+import { axisOf } from "../chart/axes";
 import { FONT, Sheet } from "../chart/canvas";
 import { saveButtons } from "../chart/save";
 import type { Drawn } from "../chart/stage";
@@ -10,7 +11,6 @@ import { h, svg } from "../dom";
 import { colors, type Shade } from "../style/colors";
 import { causeLook } from "../style/causes";
 import { shade } from "../style/theme";
-import { axisOf } from "./delta_axis";
 import { extent, rowLabels } from "./row_labels";
 
 const ROW = 24;

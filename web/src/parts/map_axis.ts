@@ -1,6 +1,6 @@
 // An axis of a map: where its cells are, by the numbers that they stand for, and which are labelled.
 
-import { marks } from "../data/format";
+import { marks, ticks } from "../data/format";
 
 /** What a map's axis is given. */
 export interface AxisInfo {
@@ -76,11 +76,7 @@ export class MapAxis {
     const numbers = this.info.numbers ?? [];
     const [first, last] = [numbers[0] ?? 0, numbers.at(-1) ?? 0];
     if (!scale) return [];
-    const power = 10 ** Math.floor(Math.log10((last - first) / most));
-    const step =
-      [1, 2, 5, 10].map((n) => n * power).find((n) => (last - first) / n <= most) ?? power;
-    const found: number[] = [];
-    for (let n = Math.ceil(first / step - 1e-9); n * step <= last + 1e-9; n++) found.push(n * step);
+    const found = ticks(first, last, most);
     const [low, high] = [scale(first), scale(last)];
     const [from, to] = [(this.edges[1] ?? 0) / 2, (1 + (this.edges[this.count - 1] ?? 1)) / 2];
     const texts = marks(found);

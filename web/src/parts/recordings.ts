@@ -128,7 +128,7 @@ function starts({ findings }: PageRecording): HTMLElement {
 
 function protocol(
   all: readonly PageRecording[],
-  { protocol }: PageRecording,
+  { protocol, command }: PageRecording,
   i: number,
 ): HTMLElement {
   if (!protocol) return h("span");
@@ -143,7 +143,10 @@ function protocol(
       ".",
     );
   }
-  return fold("The protocol", () => [code("", [protocol])]);
+  const name = command?.includes(" protocol.toml ")
+    ? "The command's protocol.toml"
+    : "The protocol";
+  return fold(name, () => [code("", [protocol])]);
 }
 
 function events({ events: given }: PageRecording): HTMLElement {

@@ -8,10 +8,7 @@ const SUFFIXES: Record<string, string> = { "%": "pct", µs: "us" };
 
 /** A name for a column, its unit last: `temperature_c`. */
 export function columnName(quantity: string, unit: string): string {
-  const suffix = (SUFFIXES[unit] ?? unit.toLowerCase().replace(/[^a-z0-9]+/g, "_")).replace(
-    /^_+|_+$/g,
-    "",
-  );
+  const suffix = (SUFFIXES[unit] ?? unit.toLowerCase()).match(/[a-z0-9]+/g)?.join("_") ?? "";
   return suffix === "" || suffix === quantity ? quantity : `${quantity}_${suffix}`;
 }
 

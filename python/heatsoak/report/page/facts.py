@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -12,7 +12,7 @@ from heatsoak.analysis import RecordingFindings, SensorTrust
 from heatsoak.analysis.names import Named
 from heatsoak.catalog import enclosure_ids, load_enclosure
 from heatsoak.protocol import Label, Observation, Protocol, bundled, label_text, load, scaled
-from heatsoak.recording import Recording, RecordingMeta, SensorMeta
+from heatsoak.recording import Event, Recording, RecordingMeta, SensorMeta
 from heatsoak.report.findings import power_text
 from heatsoak.report.page import contract
 from heatsoak.report.steps import limit_of, sentence
@@ -36,13 +36,15 @@ def _toml(text: str, kinds: tuple[str, ...]) -> str:
     if kinds:
         steps = zip(kinds, fields["steps"], strict=True)
         fields["steps"] = [{"kind": kind, **said} for kind, said in steps]
-    return tomlkit.dumps(_tables_last(fields))
+    # TOML needs plain values before tables
+    return tomlkit.dumps(dict(sorted(fields.items(), key=lambda field: _is_table(field[1]))))
 
 
-def command(meta: RecordingMeta) -> str | None:
-    """Return the command that makes such a recording; None for a load that somebody else made."""
+def command(meta: RecordingMeta, events: Sequence[Event] = ()) -> str | None:
+    """Return the command that makes such a recording; None for a load that somebody else made, and
+    for one side of a copy."""
     protocol, place = meta.protocol, meta.drive.get("path")
-    if isinstance(protocol, Observation) or not isinstance(place, str):
+    if isinstance(protocol, Observation) or meta.part_of_copy or not isinstance(place, str):
         return None
     name = protocol.name if _is_bundled(protocol) else _FILE
     place = _place(place, protocol)
@@ -50,10 +52,12 @@ def command(meta: RecordingMeta) -> str | None:
     if name != _FILE and protocol.scale != 1:
         words += ["--scale", f"{protocol.scale:g}"]
     implied = _implied(place)
-    for key, value in meta.conditions.items():
-        if implied.get(key) == value:
-            continue
-        words += ["--set", f"{key}={label_text(value)}"]
+    told = {key: value for key, value in meta.conditions.items() if implied.get(key) != value}
+    words += [word for key in told for word in ("--set", f"{key}={label_text(told[key])}")]
+    kelvins = next((event.data["tmt_k"] for event in events if "tmt_k" in event.data), ())
+    for limit, kelvin in zip(("tmt1", "tmt2"), kelvins, strict=False):
+        if f"{limit}_c" not in meta.conditions:
+            words += [f"--{limit}", str(kelvin and kelvin - 273)]
     if protocol.writes and meta.erase_name is not None:
         words += ["--erase", meta.erase_name]
     return shlex.join(words)
@@ -89,12 +93,6 @@ def _place(place: str, protocol: Protocol) -> str:
     """The target; for a simulated one without the place, which the conditions name."""
     names_place = protocol.matrix is not None and protocol.matrix.enclosure is not None
     return place.partition("@")[0] if place.startswith("sim:") and names_place else place
-
-
-def _tables_last(fields: dict[str, Any]) -> dict[str, Any]:
-    """TOML needs plain values before tables."""
-    plain = {key: value for key, value in fields.items() if not _is_table(value)}
-    return plain | {key: value for key, value in fields.items() if _is_table(value)}
 
 
 def _is_table(value: Any) -> bool:
@@ -133,7 +131,7 @@ def page_recording(
         sensors=list(_sensors(recording, findings)),
         events=list(_events(recording)),
         limit=limit_of(meta),
-        command=command(meta),
+        command=command(meta, recording.events),
         protocol=protocol_toml(meta.protocol),
         commands=commands(recording.events),
     )

@@ -203,6 +203,7 @@ def _headline(
     answer = found.answer
     rounds = [one for recording in found.recordings for one in recording.rounds]
     told = figures(found.recordings[worst], names.recordings[worst].recording.meta)
+    shown = [f"it was at {number} at most" for number, _ in told]
     how = answer.next and words.capital(answer.next).removesuffix(f": {answer.command}")
     whole = contract.Headline(
         text=answer.sentence.removesuffix(answer.worst).rstrip(),
@@ -213,7 +214,7 @@ def _headline(
         command=answer.command,
         more=[
             *filter(None, [answer.worst]),
-            *map(_sentence, answer.because),
+            *(_sentence(one) for one in answer.because if one not in shown),
             *(f"{words.title_of(one.name)}: {one.text}." for one in rounds),
             *_cut(names),
             *_without_temperatures(found),
