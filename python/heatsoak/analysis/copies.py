@@ -4,8 +4,9 @@ The one that waits is the one whose queue is not full.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
-from itertools import permutations
+from itertools import chain, permutations
 from typing import Literal
 
 import numpy as np
@@ -49,18 +50,19 @@ def link_partners(source: RecordingView, destination: RecordingView) -> None:
 
 def link_drives_of_one_log(recordings: Sequence[RecordingView]) -> None:
     """Tell each load of a log which loads of other drives ran beside it, as in an array."""
-    logs = [one for one in recordings if one.recording.meta.protocol.is_observed]
-    for one, other in permutations(logs, 2):
-        metas, drive = (one.recording.meta, other.recording.meta), other.recording.meta.drive
-        is_one_log = one.recording.path_text == other.recording.path_text
-        if is_one_log and metas[0].started_unix_s == metas[1].started_unix_s:
-            name = str(drive.get("path") or drive.get("model") or "another drive")
-            for view in one.views:
-                view.beside += [
-                    (name, each)
-                    for each in other.views
-                    if min(view.end_s, each.end_s) > max(view.start_s, each.start_s)
-                ]
+    logs: dict[tuple[str, float | None], list[RecordingView]] = defaultdict(list)
+    for one in recordings:
+        if (meta := one.recording.meta).protocol.is_observed:
+            logs[one.recording.path_text, meta.started_unix_s].append(one)
+    for one, other in chain.from_iterable(permutations(of_one, 2) for of_one in logs.values()):
+        drive = other.recording.meta.drive
+        name = str(drive.get("path") or drive.get("model") or "another drive")
+        for view in one.views:
+            view.beside += [
+                (name, each)
+                for each in other.views
+                if min(view.end_s, each.end_s) > max(view.start_s, each.start_s)
+            ]
 
 
 def in_flight(view: StepView) -> RateSeries | None:

@@ -6,7 +6,7 @@ import time
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from heatsoak.analysis import RecordingFindings, analyze
 from heatsoak.bench.recorder import Latest, Recorder, Side, add_moved, nothing_moved
 from heatsoak.errors import ToolError, UsageError
-from heatsoak.importer import WATCH, divided
+from heatsoak.importer import WATCH, Log, divided
+from heatsoak.importer.recordings import to_recording
 from heatsoak.protocol import Conditions, Observation, Observed
-from heatsoak.recording import InMemoryRecording, Recording, SensorMeta
+from heatsoak.recording import InMemoryRecording, Recording, SensorMeta, schema_of
 from heatsoak.recording.meta import Status
-from heatsoak.sensor import CountersSensor, Roots, discover, sysfs
+from heatsoak.sensor import CountersSensor, Roots, discover, drive_sensors, sysfs
 from heatsoak.sensor.base import SensorInfo
 from heatsoak.target import base
 from heatsoak.target.device import DeviceInfo
@@ -36,6 +37,20 @@ _JUDGE_SHARE = 300.0
 _BEAT_S = 0.5
 #: A drive that does not answer for this long is gone.
 _GONE_S = 5.0
+
+
+def read_once(device: DeviceInfo, roots: Roots) -> Recording:
+    """Return a recording of one reading of a drive's own sensors, kept nowhere."""
+    row: dict[str, float] = {"t_s": 0.0}
+    known = []
+    for sensor in drive_sensors(device.name, roots):
+        row |= sensor.read()
+        known.append(SensorMeta(**asdict(sensor.info)))
+        sensor.close()
+    samples = pl.DataFrame([row], schema=schema_of(row))
+    drive = asdict(device.identity(str(device.path)))
+    log = Log("reading", str(device.path), samples, drive=drive, sensors=tuple(known))
+    return to_recording(log, {})
 
 
 @dataclass

@@ -396,13 +396,17 @@ def show_findings(
     `paths` are what other commands take to show the same recordings, None if words would not do.
     """
     # reports take a while to load, and every command loads this module
+    from heatsoak.analysis.health import are_readings, health_of
     from heatsoak.report.findings import print_findings, print_first_screen
+    from heatsoak.report.health import print_health
 
     words = None if paths is None else " ".join(shlex.quote(str(path)) for path in paths)
 
     def as_text(findings: Findings, out: output.Console) -> None:
         if evidence:
             print_findings(findings, recordings, out)
+        elif are_readings(recordings):
+            print_health(health_of(findings.recordings, recordings), out)
         else:
             command = None if words is None else f"heatsoak analyze {words}"
             print_first_screen(findings, recordings, out, command)

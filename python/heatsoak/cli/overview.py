@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
+from pathlib import Path
 from types import GenericAlias
 from typing import Annotated, Any, Literal
 
@@ -54,12 +55,24 @@ def list_command(
     known: bool = common.option(
         "--known", "List the simulated drives alone, and all of them.", default=False
     ),
+    health: bool = common.option(
+        "--health", "Say how it is with each, worst first; NAME may be listings.", default=False
+    ),
+    fail_on: Literal["alarm", "throttled", "over-limits", "hot"] | None = common.option(
+        "", "With --health: exit 1 if a drive is in this state, or a worse one.", default=None
+    ),
     output_format: common.FormatOption = "text",
 ) -> int:
     """Drives of this machine come with their sensors, and with what was found on them."""
     name = name or like
-    if restore + known + (name is not None) > 1 or (what != "drives" and (restore or known)):
+    if restore + known + (name is not None and not health) > 1 or (
+        what != "drives" and (restore or known or health)
+    ):
         raise errors.UsageError("NAME, --known and --restore go alone; the last two with drives")
+    if fail_on is not None and not health:
+        raise errors.UsageError(f"--fail-on {fail_on}: says when --health fails: add that")
+    if health:
+        return _health(name, fail_on, output_format)
     if what == "drives":
         return _drives(name, restore=restore, known=known, output_format=output_format)
     from heatsoak.cli import listed
@@ -106,6 +119,28 @@ def _drives(
     else:
         output.announce("this machine's own drives are listed on Linux only")
     return 0
+
+
+def _health(name: str | None, fail_on: str | None, output_format: common.OutputFormat) -> int:
+    """Print how it is with the drives here, or with those of listings."""
+    from heatsoak.analysis import analyze  # these take a while to load
+    from heatsoak.analysis.health import STATES, health_of
+    from heatsoak.bench.watch import read_once
+    from heatsoak.report.health import print_health, sentence_of
+    from heatsoak.target.place import real_drives
+
+    opened = common.Opened()
+    if name is not None:
+        opened = common.ReadOptions().open([Path(name)])
+    else:
+        system.require_linux("list drives --health without listings")
+        opened.take([read_once(info, Roots()) for info in real_drives(Roots())])
+    if not opened.recordings:
+        raise errors.ToolError("no drive is here whose sensors can be read: heatsoak doctor")
+    rows = health_of(analyze(opened.recordings).recordings, opened.recordings)
+    common.show_rows(rows, output_format, lambda _, out: print_health(rows, out))
+    is_bad = fail_on is not None and STATES.index(rows[0].state) <= STATES.index(fail_on)
+    return opened.exit_code(common.limit_broken(sentence_of(rows)) if is_bad else 0)
 
 
 def _restore(output_format: common.OutputFormat) -> int:
@@ -329,6 +364,7 @@ NAMES = {
     "demo": ("demo, and its findings.json", "analysis:Findings"),
     "doctor": ("doctor", "doctor:Checkup"),
     "drives": ("list drives", "target.device:[DriveRow]"),
+    "drives-health": ("list drives --health", "analysis.health:[DriveHealth]"),
     "drives-like": ("list drives NAME", "cli.listed:LikenessRow"),
     "drives-restore": ("list drives --restore", "cli.listed:[RestoredRow]"),
     "export": ("export", "exporter:[Written]"),

@@ -35,12 +35,13 @@ def parse_health_log(page: bytes) -> dict[str, float]:
 
 
 def parse_wear(page: bytes) -> dict[str, float]:
-    """Return how far a drive is used up, in percent, and what was ever written to it, in GB.
+    """Return how far a drive is used up, in percent, what was ever written to it, in GB, and for
+    how many hours it was on.
 
-    Of a 512-byte log page: Percentage Used, and Data Units Written (of 512,000 bytes).
+    Of a 512-byte log page: Percentage Used, Data Units Written (of 512,000 bytes), Power On Hours.
     """
-    written = int.from_bytes(page[48:64], "little")
-    return {"used_pct": float(page[5]), "written_gb": written * 512_000 / 1e9}
+    written, on_h = (int.from_bytes(page[at : at + 16], "little") for at in (48, 128))
+    return {"used_pct": float(page[5]), "written_gb": written * 512_000 / 1e9, "power_on_h": on_h}
 
 
 def parse_kelvins(page: bytes) -> dict[str, int]:

@@ -282,9 +282,13 @@ def _is_same(here: device.DeviceInfo, before: device.DeviceInfo) -> bool:
 def inventory(roots: Roots | None = None) -> list[device.DriveRow]:
     """Return the drives of this machine, where that is Linux, then the simulated ones."""
     roots = roots or Roots()
+    return [*(_row(info, roots) for info in real_drives(roots)), *simulated()]
+
+
+def real_drives(roots: Roots) -> list[device.DeviceInfo]:
+    """Return the drives of this machine that do not lie in memory; none where it is not Linux."""
     infos = device.list_devices(roots) if system.IS_LINUX else []
-    real = (_row(info, roots) for info in infos if not info.name.startswith(memory.DISKS))
-    return [*real, *simulated()]
+    return [info for info in infos if not info.name.startswith(memory.DISKS)]
 
 
 def _row(info: device.DeviceInfo, roots: Roots) -> device.DriveRow:

@@ -57,7 +57,7 @@ function one(all: readonly PageRecording[], recording: PageRecording, i: number)
     sensors(recording),
     starts(recording),
     code("The command", recording.command ? [recording.command] : []),
-    code("Load generator command lines", recording.commands),
+    code("Command lines, as run: /proc/self/fd/N was the open drive", recording.commands),
     protocol(all, recording, i),
     events(recording),
   ]);

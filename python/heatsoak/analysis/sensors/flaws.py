@@ -51,6 +51,12 @@ _PLACEHOLDERS = {
 }
 
 
+#: Of 118 public listings of known families, none is so far from what its own sensors make it: 8 K.
+_UNLIKE_K = 12.0
+#: 313 K, exact or in whole degrees.
+_PLACEHOLDER_C = (39.85, 40.0)
+
+
 @dataclass(frozen=True)
 class Flaw:
     """A flaw of a temperature; `is_fatal` if it means that the sensor cannot be trusted."""
@@ -238,9 +244,40 @@ def jumps(readings: TemperatureReadings, _: ThermalLog) -> Flaw | None:
     return Flaw(text if few else f"{text}, and does so {count} times", is_fatal=not few)
 
 
+def still_while_counting(readings: TemperatureReadings, log: ThermalLog) -> Flaw | None:
+    """The drive counts throttling while it reports nothing but the placeholder."""
+    values = readings.values
+    if not log.has_counted or len(values) < 2 or np.any(values != values[0]):
+        return None
+    if float(values[0]) not in _PLACEHOLDER_C or is_of_surroundings(readings.name):
+        return None
+    text = f"it stays at {words.temp_text(values[0])} while the drive counts throttling"
+    return Flaw(f"{text}: {_PLACEHOLDERS[39.85]}")
+
+
+def unlike_own(readings: TemperatureReadings, log: ThermalLog) -> Flaw | None:
+    """The composite is far from what it is by the drive's own sensors, in its family."""
+    own = {one.name: float(np.median(one.values)) for one in log.readings if not one.is_of_host}
+    if readings.name != "composite" or len(own) < 2:
+        return None
+    from heatsoak.catalog.families import family_of  # few recordings have both
+
+    family = family_of(log.model)
+    made_c = [family.reported_c(name, own[name]) for name in family.composite if name in own]
+    if not made_c or abs(own["composite"] - max(made_c)) < _UNLIKE_K:
+        return None
+    reads, usual = words.temp_text(own["composite"]), words.temp_text(max(made_c))
+    return Flaw(
+        f"it reads {reads}, and by the drive's own sensors it would be {usual}, as in "
+        f"{family.listings} listings of {family.controller}"
+    )
+
+
 #: Checked in this order; the first fatal flaw decides.
 OF_DRIVES: tuple[Callable[[TemperatureReadings, ThermalLog], Flaw | None], ...] = (
     stuck,
+    still_while_counting,
+    unlike_own,
     wrong_unit,
     wrapped,
     codes,

@@ -6,8 +6,7 @@ import numpy as np
 import polars as pl
 
 from heatsoak.analysis.series import Array
-from heatsoak.recording import Recording, grid
-from heatsoak.recording.columns import TEMPERATURES, is_of_drive
+from heatsoak.recording import Recording, columns, grid
 
 #: The columns that show a load: bytes, I/Os or power, the first that was logged.
 _LOADS = (
@@ -28,7 +27,7 @@ class TemperatureReadings(grid.SensorTrack):
     @property
     def is_of_host(self) -> bool:
         """Whether it is not a temperature of the drive."""
-        return not is_of_drive(self.name)
+        return not columns.is_of_drive(self.name)
 
     def only(self, keep: np.typing.NDArray[np.bool_]) -> "TemperatureReadings":
         """Return the readings that `keep` selects."""
@@ -52,11 +51,15 @@ class ThermalLog:
         load: throughput or power of each second from the start, 0 if nothing was moved; empty if
             neither was logged.
         stretches: when each step ran.
+        model: the drive's, as it reports it.
+        has_counted: whether the drive counted throttling of its own meanwhile.
     """
 
     readings: list[TemperatureReadings]
     load: Array
     stretches: dict[str, Stretch] = field(default_factory=dict)
+    model: str | None = None
+    has_counted: bool = False
 
     @property
     def is_loaded(self) -> Array:
@@ -69,13 +72,14 @@ class ThermalLog:
 
 def read_log(recording: Recording, samples: pl.DataFrame | None = None) -> ThermalLog:
     """Return the temperatures and the load of a recording, of which `samples` are all samples."""
-    columns = recording.meta.columns
-    temps = [name for name in columns if name.startswith(TEMPERATURES)]
-    loads = next((known for of in _LOADS if (known := [n for n in of if n in columns])), [])
+    logged = recording.meta.columns
+    temps = [name for name in logged if name.startswith(columns.TEMPERATURES)]
+    loads = next((known for of in _LOADS if (known := [n for n in of if n in logged])), [])
     if not any(step.is_judged for step in recording.meta.protocol.workload_steps):
         loads = []  # what an idling system moves warms nothing
     if samples is None:
-        samples = recording.samples(["t_s", "step", "interval_s", *loads, *temps])
+        counts = columns.throttle_counters(logged)
+        samples = recording.samples(["t_s", "step", "interval_s", *loads, *temps, *counts])
     stretches = read_stretches(samples)
     samples = samples.filter(pl.col("t_s").is_finite())
     readings = []
@@ -83,8 +87,13 @@ def read_log(recording: Recording, samples: pl.DataFrame | None = None) -> Therm
         rows = samples.select("t_s", name).filter(pl.col(name).is_finite())
         if not rows.is_empty():
             t_s, values = rows["t_s"].to_numpy(), rows[name].to_numpy()
-            readings.append(TemperatureReadings(t_s, values, name.removeprefix(TEMPERATURES)))
-    return ThermalLog(readings, _load(samples, loads), stretches)
+            readings.append(
+                TemperatureReadings(t_s, values, name.removeprefix(columns.TEMPERATURES))
+            )
+    counted = samples.select(columns.throttle_counters(samples.columns))
+    has_counted = any(count.drop_nulls().n_unique() > 1 for count in counted)
+    model = recording.meta.drive.get("model")
+    return ThermalLog(readings, _load(samples, loads), stretches, model, has_counted)
 
 
 def read_stretches(samples: pl.DataFrame) -> dict[str, Stretch]:

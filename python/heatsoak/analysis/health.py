@@ -1,0 +1,119 @@
+"""Which of many drives need somebody: what each says of itself, and how hot it is, worst first."""
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+from pydantic import BaseModel
+
+from heatsoak import words
+from heatsoak.analysis.definitions import USUALLY_THROTTLING_C
+from heatsoak.analysis.findings import RecordingFindings
+from heatsoak.recording import Recording, columns
+
+#: What a drive is, worst first: it warns, it has throttled by its own count, it was above the
+#: limits that it states, it is as hot as drives throttle at, nothing tells, nothing is wrong.
+State = Literal["alarm", "throttled", "over-limits", "hot", "unknown", "fine"]
+STATES: tuple[State, ...] = get_args(State)
+
+
+class DriveHealth(BaseModel):
+    """One drive by its last reading; what it does not tell is None.
+
+    Attributes:
+        schema_version: goes up when a key changes its meaning or goes away.
+        path: where the reading is from: a device, or a log.
+        text: what it says of itself, in words.
+        throttled_s: for how long it has throttled, by its own count.
+        throttled_pct: which share of the hours that it was on that is.
+        over_limits_s: for how long it was above the temperature from which on it warns.
+        temp_c: the temperature that stands for it, if that can be trusted.
+        doubt: why its temperature cannot be trusted.
+    """
+
+    schema_version: Literal[1] = 1
+    path: str
+    model: str | None
+    serial: str | None
+    state: State
+    text: str
+    throttled_s: float | None
+    throttled_pct: float | None
+    over_limits_s: float | None
+    power_on_h: float | None
+    temp_c: float | None
+    warning_c: float | None
+    doubt: str | None
+
+    @property
+    def rank(self) -> tuple[float, ...]:
+        """A key that sorts the worst to the front."""
+        worse = (self.throttled_pct, self.throttled_s, self.over_limits_s, self.temp_c)
+        return STATES.index(self.state), *(-(number or 0.0) for number in worse)
+
+
+def health_of(
+    findings: Sequence[RecordingFindings], recordings: Sequence[Recording]
+) -> list[DriveHealth]:
+    """Return the drives of readings that were judged, worst first."""
+    return sorted(map(_health, findings, recordings), key=lambda row: row.rank)
+
+
+def are_readings(recordings: Sequence[Recording]) -> bool:
+    """Whether these are single readings of several drives."""
+    metas = [one.meta for one in recordings]
+    return len(metas) > 1 and all(
+        meta.protocol.is_observed
+        and not meta.duration_s
+        and not any(name.endswith(("bw_mb_s", "iops", "lat_us")) for name in meta.columns)
+        for meta in metas
+    )
+
+
+def _health(found: RecordingFindings, recording: Recording) -> DriveHealth:
+    counted = found.counted
+    totals, on_h = ({}, None) if counted is None else (counted.totals, counted.power_on_h)
+    counters = columns.throttle_counters(totals)
+    spent = [totals[name] for name in counters if name.startswith(columns.TIMES)]
+    limits = (sensor.thresholds.get("warning_c") for sensor in recording.meta.sensors)
+    warning_c = min((limit_c for limit_c in limits if limit_c), default=None)
+    temps_c = (step.max_temp_c for step in found.steps)
+    temp_c = max((one_c for one_c in temps_c if one_c is not None), default=None)
+    throttled_s = sum(spent) if spent else None
+    drive = recording.meta.drive
+    poor = (
+        f"'{one.name}' cannot be trusted: {one.why}" for one in found.sensors if one.trust == "poor"
+    )
+    row = DriveHealth(
+        path=str(recording.path),
+        model=drive.get("model"),
+        serial=drive.get("serial"),
+        state="unknown",
+        text="it tells nothing of its heat",
+        throttled_s=throttled_s,
+        throttled_pct=100 * throttled_s / (3600 * on_h)
+        if throttled_s is not None and on_h
+        else None,
+        over_limits_s=totals.get(f"{columns.TIMES}warning"),
+        power_on_h=on_h,
+        temp_c=temp_c,
+        warning_c=warning_c,
+        doubt=next(poor, None),
+    )
+    return row.model_copy(update=dict(zip(("state", "text"), _state(found, row), strict=True)))
+
+
+def _state(found: RecordingFindings, row: DriveHealth) -> tuple[State, str]:
+    """What a drive is, by the first of its claims, or else by how hot it is."""
+    own = {claim.what: claim.text for claim in found.claims}
+    at = "" if row.temp_c is None else f"at {words.temp_text(row.temp_c)}"
+    if "alarm" in own:
+        return "alarm", own["alarm"]
+    if "counted" in own:
+        return "throttled", own["counted"]
+    if "over-limits" in own:
+        return "over-limits", own["over-limits"]
+    if row.temp_c is not None and row.temp_c >= min(row.warning_c or 999, USUALLY_THROTTLING_C):
+        return "hot", f"it is {at}, as hot as drives throttle at"
+    if "held" in own:
+        return "fine", own["held"]
+    return ("fine", f"it is {at}; it counts no throttling") if at else (row.state, row.text)
