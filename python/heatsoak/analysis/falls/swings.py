@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import lgamma
 from operator import itemgetter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -223,7 +224,7 @@ def _lows_of(curve: Array, turns: NDArray[np.int64]) -> tuple[NDArray[np.int64],
     return before[np.searchsorted(before, lows) - 1] + 1, backs
 
 
-def _gains(lengths: Array) -> Array:
+def _gains(lengths: NDArray[Any]) -> Array:
     """Twice the logarithm of how much likelier each length is as a regular one than by chance.
 
     A row (`_REMEMBERED` + 1, lengths) has it as told by so many lengths before it.
@@ -246,7 +247,7 @@ def _gains(lengths: Array) -> Array:
     return gains
 
 
-def _alike(lows: Array, depths: Array) -> Array:
+def _alike(lows: NDArray[Any], depths: Array) -> Array:
     """The gains of low parts, less where their depths differ.
 
     That those are alike is no sign, as any dips' may be.
@@ -261,7 +262,7 @@ def _from_first(gains: Array) -> Array:
 
 
 def _runs(
-    lows: Array, periods: Array, depths: Array, parted: NDArray[np.bool_]
+    lows: NDArray[Any], periods: NDArray[Any], depths: Array, parted: NDArray[np.bool_]
 ) -> list[tuple[int, int]]:
     """The runs whose description is shorter as regular, apart from each other: first and last.
 
