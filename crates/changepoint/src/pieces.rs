@@ -7,7 +7,8 @@
 
 use crate::error::{SeriesError, check_correlation, check_finite, check_penalty};
 
-/// So many beginnings of the last piece are kept at most: those with the least length so far.
+/// So many beginnings of the last piece are kept whenever there are twice as many: those with the
+/// least length so far.
 const MOST_ALIVE: usize = 24;
 
 /// A piece: `level + change * shape(k)` for the values `k = 0, 1, ..` since its first.
@@ -67,66 +68,76 @@ pub fn pieces(
         return Err(SeriesError::Edges);
     }
     let sums = Sums::new(values, correlation, sigma, unit);
-    let start = Chain {
-        end: 0,
-        length: 0.0,
-        rest: 0.0,
-        next: 0.0,
-        before: 0,
-        piece: None,
-    };
-    let mut chains = vec![start];
-    let mut alive = vec![0];
+    // Each piece that ends a chain, and the number of the chain before it.
+    let mut chains: Vec<(usize, Piece)> = Vec::with_capacity(edges.len());
+    let mut alive = vec![Chain::default()];
     for &end in edges {
-        let mut lengths = Vec::with_capacity(alive.len());
-        let (mut best, mut best_length) = (None, f64::INFINITY);
-        for &index in &alive {
-            let (chain, place) = (&chains[index], if index == 0 { 0.0 } else { 2.0 * unit });
-            let found = sums.shortest(chain, end);
-            lengths.push(chain.length + found.least);
-            if chain.length + found.length + place < best_length {
-                best_length = chain.length + found.length + place;
-                best = Some((index, found.piece));
+        let (mut best, mut best_length, mut before) = (None, f64::INFINITY, 0);
+        let is_full = alive.len() >= 2 * MOST_ALIVE;
+        for one in &mut alive {
+            let place = if one.number == 0 { 0.0 } else { 2.0 * unit };
+            let count = end - one.end;
+            let shapes = count.saturating_sub(2).checked_ilog2();
+            // More values leave no smaller error: most chains cannot be the best's yet.
+            let bound = one.length + place + unit + length(one.error, count as f64, unit);
+            if is_full || shapes != one.shapes || bound <= best_length {
+                let (found, piece, error) = sums.shortest(one, end);
+                let total = one.length + found + place;
+                (one.shapes, one.error) = (shapes, error);
+                if (total, one.number) < (best_length, before) {
+                    (best, best_length, before) = (Some((one.end, piece)), total, one.number);
+                }
             }
+            one.least = one.length + misfit(one.error, count as f64);
         }
-        if let Some((before, piece)) = best {
-            let count = (end - chains[before].end) as f64;
+        if let Some((start, piece)) = best {
             // What few candidates leave open is whether stronger noise or more pieces tell it.
-            let mut sorted = lengths.clone();
-            sorted.sort_unstable_by(f64::total_cmp);
-            let limit = sorted[(MOST_ALIVE - 1).min(sorted.len() - 1)].min(best_length);
-            let mut keep = lengths.iter().map(|&length| length <= limit);
-            alive.retain(|_| keep.next() == Some(true));
-            alive.push(chains.len());
-            chains.push(Chain {
+            if is_full {
+                alive.sort_unstable_by(|a, b| a.least.total_cmp(&b.least));
+                alive.truncate(MOST_ALIVE);
+            }
+            alive.retain(|one| one.least <= best_length);
+            // The best is so again, as a rule, and spares looking at others.
+            if let Some(at) = alive.iter().position(|one| one.number == before) {
+                alive.swap(0, at);
+            }
+            chains.push((before, piece));
+            alive.push(Chain {
+                number: chains.len(),
                 end,
                 length: best_length,
-                rest: values[end - 1] - piece.at(count - 1.0),
-                next: piece.at(count),
-                before,
-                piece: Some(piece),
+                rest: values[end - 1] - piece.at((end - start - 1) as f64),
+                next: piece.at((end - start) as f64),
+                ..Chain::default()
             });
         }
     }
+    let described = alive.last().map_or(0.0, |one| one.length);
     let mut found = Vec::new();
-    let mut at = chains.len() - 1;
-    while let Some(piece) = chains[at].piece {
+    let mut number = chains.len();
+    while let Some(&(before, piece)) = number.checked_sub(1).and_then(|at| chains.get(at)) {
         found.push(piece);
-        at = chains[at].before;
+        number = before;
     }
     found.reverse();
-    Ok((found, chains[chains.len() - 1].length))
+    Ok((found, described))
 }
 
-/// The best description of the values up to `end`, what its curve leaves of the last of them, and
-/// where it would go on.
+/// The best description of the values up to `end`, what its curve leaves of the last of them,
+/// where it would go on, and what is known of a piece behind it.
+#[derive(Default)]
 struct Chain {
+    /// 0 has no piece yet.
+    number: usize,
     end: usize,
     length: f64,
     rest: f64,
     next: f64,
-    before: usize,
-    piece: Option<Piece>,
+    /// Of which shapes `shortest` last found one, and the least error of them all.
+    shapes: Option<u32>,
+    error: f64,
+    /// What both take at least.
+    least: f64,
 }
 
 /// Running sums of the innovations `values[t] - correlation * values[t - 1]`, in units of sigma.
@@ -192,8 +203,9 @@ impl Sums {
         }
     }
 
-    /// The piece from a chain's end to `end` with the shortest description.
-    fn shortest(&self, chain: &Chain, end: usize) -> Shortest {
+    /// The length of the shortest description from a chain's end to `end`, its piece, and the least
+    /// error of all shapes.
+    fn shortest(&self, chain: &Chain, end: usize) -> (f64, Piece, f64) {
         let (start, own) = (chain.end, 1.0 - self.correlation);
         // The first value has what the chain leaves to it; the series' first stands alone.
         let (first, weight) = if start == 0 {
@@ -207,39 +219,20 @@ impl Sums {
         let more = count - 1.0;
         let sum = self.plain[end] - self.plain[start + 1];
         let fit = Fit {
-            count,
             squares: first * first + self.squares[end] - self.squares[start + 1],
             ones: weight * weight + own * own * more,
             by_ones: weight * first + own * sum,
         };
-        let mut found = Shortest {
-            length: f64::INFINITY,
-            least: f64::INFINITY,
-            piece: Piece {
-                end,
-                level: 0.0,
-                change: 0.0,
-                constant: f64::INFINITY,
-                variance: 1.0,
-            },
-        };
-        let mut consider = |parameters: f64, constant: f64, (error, level, change): Fitted| {
-            let length = parameters * self.unit + fit.length(error, self.unit);
-            found.least = found.least.min(fit.misfit(error));
-            if length < found.length {
-                found.length = length;
-                found.piece = Piece {
-                    end,
-                    level: level * self.sigma,
-                    change: change * self.sigma,
-                    constant,
-                    variance: (error / count).max(1.0),
-                };
+        // The best of one parameter, of two and of three.
+        let mut best = [(f64::INFINITY, (f64::INFINITY, 0.0, 0.0)); 3];
+        let mut consider = |parameters: usize, constant: f64, fitted: Fitted| {
+            if fitted.0 < best[parameters - 1].1.0 {
+                best[parameters - 1] = (constant, fitted);
             }
         };
-        consider(1.0, f64::INFINITY, fit.level());
+        consider(1, f64::INFINITY, fit.level());
         // A piece may begin where the one before it ends, which is a parameter less.
-        let before = chain.piece.map(|_| chain.next / self.sigma);
+        let before = (start > 0).then_some(chain.next / self.sigma);
         if more >= 2.0 {
             let c = self.correlation;
             // Sums of (own k + c) for k = 1 .. more, and of its square.
@@ -251,9 +244,9 @@ impl Sums {
                 square: own * own * sum_kk + 2.0 * own * c * sum_k + c * c * more,
                 product: own * by_k + c * sum,
             };
-            consider(2.0, f64::INFINITY, fit.with(&line));
+            consider(2, f64::INFINITY, fit.with(&line));
             if let Some(level) = before {
-                consider(1.0, f64::INFINITY, fit.from(level, &line));
+                consider(1, f64::INFINITY, fit.from(level, &line));
             }
         }
         let shorter = self.fading.partition_point(|fade| fade.constant < more);
@@ -276,25 +269,36 @@ impl Sums {
                 square: weight * weight + shape * shape * square,
                 product: weight * first + shape * by_shape,
             };
-            consider(3.0, *constant, fit.with(&approach));
+            consider(3, *constant, fit.with(&approach));
 
             if let Some(begin) = before {
                 let less = approach.less_ones(&fit);
                 let (error, _, change) = fit.from(begin, &less);
-                consider(2.0, *constant, (error, begin - change, change));
+                consider(2, *constant, (error, begin - change, change));
             }
             // The next constant is half as long.
             gone *= gone;
         }
-        found
+        let least = best.iter().map(|one| one.1.0).fold(f64::INFINITY, f64::min);
+        let mut found = f64::INFINITY;
+        let (mut constant, mut fitted) = best[0];
+        for (parameters, one) in [1.0, 2.0, 3.0].into_iter().zip(best) {
+            let described = parameters * self.unit + length(one.1.0, count, self.unit);
+            if described < found {
+                found = described;
+                (constant, fitted) = one;
+            }
+        }
+        let (error, level, change) = fitted;
+        let piece = Piece {
+            end,
+            level: level * self.sigma,
+            change: change * self.sigma,
+            constant,
+            variance: (error / count).max(1.0),
+        };
+        (found, piece, least)
     }
-}
-
-/// The shortest description of some values, and what no piece there can be below.
-struct Shortest {
-    length: f64,
-    least: f64,
-    piece: Piece,
 }
 
 /// The squared error, level and change of a fit.
@@ -320,7 +324,6 @@ impl Products {
 
 /// Least squares of a level, and perhaps a shape beside it.
 struct Fit {
-    count: f64,
     squares: f64,
     ones: f64,
     by_ones: f64,
@@ -352,21 +355,21 @@ impl Fit {
         let error = (error - change * change * shape.square).max(0.0);
         (error, level, change)
     }
+}
 
-    /// Twice the negative log-likelihood of noise that is as strong as it is, and as the usual at
-    /// least.
-    fn misfit(&self, error: f64) -> f64 {
-        if error <= self.count {
-            error
-        } else {
-            self.count * (1.0 + (error / self.count).ln())
-        }
+/// Twice the negative log-likelihood of so many values with noise that is as strong as it is, and
+/// as the usual at least.
+fn misfit(error: f64, count: f64) -> f64 {
+    if error <= count {
+        error
+    } else {
+        count * (1.0 + (error / count).ln())
     }
+}
 
-    /// The same, a noise of its own being a parameter.
-    fn length(&self, error: f64, unit: f64) -> f64 {
-        error.min(self.misfit(error) + unit)
-    }
+/// The same, a noise of its own being a parameter.
+fn length(error: f64, count: f64, unit: f64) -> f64 {
+    error.min(misfit(error, count) + unit)
 }
 
 #[cfg(test)]

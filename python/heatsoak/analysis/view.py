@@ -183,7 +183,7 @@ class StepView:
         if name not in self._columns:
             count = len(self.samples)
             if name in self.samples.columns and self.samples[name].null_count() < count:
-                values = self.samples[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
+                values = self.samples[name].cast(pl.Float64).to_numpy()
             else:
                 # takes no memory, however many rows there are
                 values = np.broadcast_to(np.nan, count)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import lgamma
 from operator import itemgetter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,12 +108,13 @@ def _shortest(logs: Array, rest: Array, best: int) -> tuple[int, float, list[Pie
 
     The noise is as strong as `rest` has it; `best` is the correlation to begin with.
     """
-    edges = np.array([len(logs)])
+    edges, tried = np.array([len(logs)]), dict[int, tuple[float, list[Piece]]]()
     noises = curves.noises_of(rest)
     while True:
-        start = best
+        start, known = best, len(edges)
         edges = np.union1d(edges, curves.proposed(logs, noises[start]))
-        tried: dict[int, tuple[float, list[Piece]]] = {}
+        if len(edges) > known:
+            tried.clear()
         while True:
             near = [one for one in (best, best - 1, best + 1) if 0 <= one < len(noises)]
             for one in near:
@@ -128,14 +130,10 @@ def _shortest(logs: Array, rest: Array, best: int) -> tuple[int, float, list[Pie
 
 def swings_of(bins: Bins, chain: list[Piece], curve: Array) -> list[Swing]:
     """Return the oscillations of a curve of some pieces, in order."""
-    turns = turns_of(curve)
-    crossed = [
-        _low_about(curve, turns[at - 1], turns[at], turns[at + 1] if at + 1 < len(turns) else None)
-        for at in range(1, len(turns), 2)
-    ]
-    falls, backs = np.array(crossed, dtype=int).reshape(-1, 2).T
-    if len(falls) < definitions.MIN_CYCLES:
+    turns = np.array(turns_of(curve))
+    if len(turns) < 2 * definitions.MIN_CYCLES:
         return []
+    falls, backs = _lows_of(curve, turns)
     tops, bottoms = curve[turns[::2]], curve[turns[1::2]]
     # what stays below the lows is another fall
     parted = np.zeros(len(falls), dtype=bool)
@@ -198,70 +196,73 @@ def turns_of(curve: Array) -> list[int]:
     turning = moving[1:][steps[moving[1:]] != steps[moving[:-1]]]
     turns: list[int] = []
     top = bottom = 0
-    falls = False
-    for at in [*turning.tolist(), len(curve) - 1]:
-        top = at if curve[at] > curve[top] else top
-        bottom = at if curve[at] < curve[bottom] else bottom
-        if not falls and curve[top] - curve[at] >= _LEAST:
+    falls, levels = False, curve.tolist()
+    for at in [*turning.tolist(), len(levels) - 1]:
+        top = at if levels[at] > levels[top] else top
+        bottom = at if levels[at] < levels[bottom] else bottom
+        if not falls and levels[top] - levels[at] >= _LEAST:
             turns.append(top)
             falls, bottom = True, at
-        elif falls and curve[at] - curve[bottom] >= _LEAST:
+        elif falls and levels[at] - levels[bottom] >= _LEAST:
             turns.append(bottom)
             falls, top = False, at
     return [*turns, bottom if falls else top]
 
 
-def _low_about(curve: Array, before: int, bottom: int, after: int | None) -> tuple[int, int]:
-    """The low part about a bottom: below the middle to the lower of the highs beside it."""
-    top = curve[before] if after is None else min(curve[before], curve[after])
-    is_high = curve >= 0.5 * (top + curve[bottom])
-    end = len(curve) if after is None else bottom + int(np.argmax(is_high[bottom : after + 1]))
-    return bottom - int(np.argmax(is_high[before : bottom + 1][::-1])) + 1, end
+def _lows_of(curve: Array, turns: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+    """Where the low parts about the bottoms begin and end: below the middle to the lower of the
+    highs beside each."""
+    tops, lows = curve[turns[::2]], turns[1::2]
+    beside = np.minimum(tops, np.append(tops[1:], np.inf))[: len(lows)]
+    middles = 0.5 * (beside + curve[lows])
+    before = np.flatnonzero(curve[: lows[-1]] >= np.repeat(middles, np.diff(lows, prepend=0)))
+    ends = np.diff(lows, append=len(curve))
+    after = lows[0] + np.flatnonzero(curve[lows[0] :] >= np.repeat(middles, ends))
+    backs = np.append(after, len(curve))[np.searchsorted(after, lows)]
+    if len(tops) == len(lows):
+        backs[-1] = len(curve)
+    return before[np.searchsorted(before, lows) - 1] + 1, backs
 
 
-class _Lengths:
-    """Lengths that are told one after the other: how regular, and how long by chance."""
+def _gains(lengths: NDArray[Any]) -> Array:
+    """Twice the logarithm of how much likelier each length is as a regular one than by chance.
 
-    def __init__(self) -> None:
-        self._last: list[float] = []
-
-    def gain(self, length: float) -> float:
-        """Twice the logarithm of how much likelier the next length is as a regular one."""
-        length = max(length, 1.0)
-        seen, total = self._last[-_REMEMBERED:], sum(self._last[-_REMEMBERED:])
-        self._last.append(length)
-        if not seen:
-            return 0.0
-        known = len(seen)
-        logs = np.log(seen)
-        spread = (_SCATTER**2 + float(np.sum((logs - logs.mean()) ** 2))) / known
-        scale = np.sqrt(min(spread, _UNEVEN**2) * (1 + 1 / known))
-        regular = lgamma((known + 1) / 2) - lgamma(known / 2) - np.log(scale)
-        regular -= 0.5 * np.log(np.pi * known)
-        apart = (np.log(length) - logs.mean()) / scale
-        regular -= (known + 1) / 2 * np.log1p(apart**2 / known)
-        chance = np.log(known) + known * np.log(total) + np.log(length)
-        chance -= (known + 1) * np.log(total + length)
-        return float(2 * (regular - chance))
+    A row (`_REMEMBERED` + 1, lengths) has it as told by so many lengths before it.
+    """
+    lengths = np.maximum(lengths, 1.0)
+    logs = np.log(lengths)
+    gains = np.zeros((_REMEMBERED + 1, len(lengths)))
+    total = first = second = np.zeros(len(lengths))
+    for known in range(1, min(_REMEMBERED + 1, len(lengths))):
+        own, apart = lengths[known:], logs[:-known] - logs[known:]
+        total, first = total[1:] + lengths[:-known], first[1:] + apart
+        second = second[1:] + apart**2
+        spread = (_SCATTER**2 + second - first**2 / known) / known
+        scale = np.sqrt(np.minimum(spread, _UNEVEN**2) * (1 + 1 / known))
+        regular = lgamma((known + 1) / 2) - lgamma(known / 2) - 0.5 * np.log(np.pi * known)
+        regular -= (known + 1) / 2 * np.log1p((first / known / scale) ** 2 / known)
+        chance = np.log(known) + known * np.log(total) + np.log(own)
+        chance -= (known + 1) * np.log(total + own)
+        gains[known, known:] = 2 * (regular - np.log(scale) - chance)
+    return gains
 
 
-class _Falls:
-    """Falls that are told one after the other: whether length, distance and depth are alike."""
+def _alike(lows: NDArray[Any], depths: Array) -> Array:
+    """The gains of low parts, less where their depths differ.
 
-    def __init__(self) -> None:
-        self._lows, self._periods, self._depths = _Lengths(), _Lengths(), _Lengths()
+    That those are alike is no sign, as any dips' may be.
+    """
+    return _gains(lows) + np.minimum(_gains(depths), 0.0)
 
-    def gain(self, low: float, depth: float, period: float | None) -> float:
-        """Twice the logarithm of how much likelier the next fall is as one of these.
 
-        Depths that differ speak against it; that they are alike is no sign, as any dips' may be.
-        """
-        gain = self._lows.gain(low) + min(self._depths.gain(depth), 0.0)
-        return gain if period is None else gain + self._periods.gain(period)
+def _from_first(gains: Array) -> Array:
+    """What each gains that is told by those before it since the first."""
+    at = np.arange(gains.shape[1])
+    return np.asarray(gains[np.minimum(at, _REMEMBERED), at])
 
 
 def _runs(
-    lows: Array, periods: Array, depths: Array, parted: NDArray[np.bool_]
+    lows: NDArray[Any], periods: NDArray[Any], depths: Array, parted: NDArray[np.bool_]
 ) -> list[tuple[int, int]]:
     """The runs whose description is shorter as regular, apart from each other: first and last.
 
@@ -269,32 +270,28 @@ def _runs(
     """
     runs: list[tuple[int, int]] = []
     start, total, best, end = 0, 0.0, 0.0, -1
-    told = _Falls()
+    alike, even = _alike(lows, depths), _gains(periods)
     for index in range(len(lows) + 1):
         if index == len(lows) or parted[index]:
             total = -np.inf
         else:
-            period = periods[index] if index > start else None
-            total += told.gain(lows[index], depths[index], period)
+            known = min(index - start, _REMEMBERED)
+            # the first has no period
+            total += alike[known, index] + even[min(max(index - start - 1, 0), _REMEMBERED), index]
         if total > best:
             best, end = total, index
         elif total < 0 or best - total > _SELDOM:
             if best > _SELDOM:
                 runs.append((_begin(lows, periods, depths, start, end), end))
             start, total, best = index, 0.0, 0.0
-            told = _Falls()
-            if index < len(lows):
-                told.gain(lows[index], depths[index], None)
     return runs
 
 
 def _begin(lows: Array, periods: Array, depths: Array, start: int, end: int) -> int:
     """Where a run begins, told backwards: what comes before it costs more than it saves."""
-    told = _Falls()
-    gains = [
-        told.gain(lows[at], depths[at], None if at == end else periods[at + 1])
-        for at in range(end, start - 1, -1)
-    ]
+    back = slice(end, start - 1 if start else None, -1)
+    gains = _from_first(_alike(lows[back], depths[back]))
+    gains[1:] += _from_first(_gains(periods[back]))[:-1]
     return end - int(np.argmax(np.cumsum(gains)))
 
 
@@ -332,8 +329,8 @@ def _draw_hidden(logs: Array, curve: Array, piece: Piece, unit: float) -> None:
     while last + 1 < len(falls) and falls[last + 1] - falls[last] < 2 * period:
         last += 1
     falls, backs = falls[first : last + 1], backs[first : last + 1]
-    lows, periods = _Lengths(), _Lengths()
-    if sum(map(lows.gain, backs - falls)) + sum(map(periods.gain, np.diff(falls))) < 0:
+    told = [_from_first(_gains(lengths)).sum() for lengths in (backs - falls, np.diff(falls))]
+    if sum(told) < 0:
         return
     for fall, back, after in zip(falls, backs, np.append(falls[1:], backs[-1:]), strict=True):
         curve[here][fall:back] += low

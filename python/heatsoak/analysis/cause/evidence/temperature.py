@@ -451,16 +451,17 @@ def _least_error(warmth: Array, rates: Array, shares: Array, step_s: float) -> f
     rest = warmth - warmth.mean()
     least = float(rest @ rest)
     one, two = np.triu_indices(len(TIME_CONSTANTS_S), 1)
-    for share in shares:
-        parts = (1 - share) * constant + share * by_rate
-        parts -= parts.mean(axis=1, keepdims=True)
-        squares, along = parts @ parts.T, parts @ rest
-        alone = np.diag(squares)
-        least = min(least, float(np.min(rest @ rest - np.maximum(along, 0.0) ** 2 / alone)))
-        determinant = alone[one] * alone[two] - squares[one, two] ** 2
-        first = (alone[two] * along[one] - squares[one, two] * along[two]) / determinant
-        second = (alone[one] * along[two] - squares[one, two] * along[one]) / determinant
-        left = rest @ rest - first * along[one] - second * along[two]
-        # power never cools
-        least = min(least, float(np.min(left[(first >= 0) & (second >= 0)], initial=np.inf)))
+    with np.errstate(divide="ignore", invalid="ignore"):  # work that never changes explains nothing
+        for share in shares:
+            parts = (1 - share) * constant + share * by_rate
+            parts -= parts.mean(axis=1, keepdims=True)
+            squares, along = parts @ parts.T, parts @ rest
+            alone = np.diag(squares)
+            least = min(least, float(np.min(rest @ rest - np.maximum(along, 0.0) ** 2 / alone)))
+            determinant = alone[one] * alone[two] - squares[one, two] ** 2
+            first = (alone[two] * along[one] - squares[one, two] * along[two]) / determinant
+            second = (alone[one] * along[two] - squares[one, two] * along[one]) / determinant
+            left = rest @ rest - first * along[one] - second * along[two]
+            # power never cools
+            least = min(least, float(np.min(left[(first >= 0) & (second >= 0)], initial=np.inf)))
     return max(least, 0.0) / len(warmth)
