@@ -1,7 +1,8 @@
 """Recordings in, findings out; with what a reader must know besides, such as fills just before a
 load, and what of an answer is taken back since it was not read for certain."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -50,6 +51,7 @@ def read_and_judge(
     """Return the recordings that were judged, in which falls are found, and :func:`analyze`."""
     given = list(recordings)
     opened = []
+    drives: dict[int, list[RecordingView]] = defaultdict(list)
     for recording in given:
         if recording.is_readable:
             opened.append(RecordingView(recording))
@@ -57,13 +59,14 @@ def read_and_judge(
                 opened[-1].forget()
     for view, number in zip(opened, numbered([v.recording.identity for v in opened]), strict=True):
         view.drive = number
+        drives[number].append(view)
     _refer(opened, references)
     pairs = copies.pairs_of_copies(opened)
-    _link_copies(pairs, opened)
+    _link_copies(pairs, opened, drives)
     copies.link_drives_of_one_log(opened)
     found = []
     for one in opened:
-        found.append(_judge(one, siblings_of(one, opened), window_s))
+        found.append(_judge(one, siblings_of(one, drives[one.drive]), window_s))
         one.forget()
     trust = judge_sensors_together(
         [one.sensed for one in opened],
@@ -91,7 +94,11 @@ def _refer(opened: list[RecordingView], references: Sequence[Recording]) -> None
         raise UsageError(f"{references[0].path_text}: has no load of these recordings to refer to")
 
 
-def _link_copies(pairs: list[tuple[int, int]], opened: list[RecordingView]) -> None:
+def _link_copies(
+    pairs: list[tuple[int, int]],
+    opened: list[RecordingView],
+    drives: Mapping[int, list[RecordingView]],
+) -> None:
     """Connect both sides of each copy, and tell each the drops of the other and their causes."""
     for index, other in pairs:
         copies.link_partners(opened[index], opened[other])
@@ -99,7 +106,7 @@ def _link_copies(pairs: list[tuple[int, int]], opened: list[RecordingView]) -> N
         for view in one.views:
             if view.partner is not None:
                 others = [other for other in one.views if other is not view]
-                judged = steps.judged_drops(view, others, siblings_of(one, opened))
+                judged = steps.judged_drops(view, others, siblings_of(one, drives[one.drive]))
                 partner = view.partner.view.partner
                 assert partner is not None
                 partner.causes = [(case.drop, judgement.cause) for case, judgement in judged]

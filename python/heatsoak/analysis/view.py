@@ -447,9 +447,8 @@ class RecordingView:
 _NEAR = 40
 
 
-def siblings_of(one: RecordingView, opened: Sequence[RecordingView]) -> list[StepView]:
-    """Return the steps of the other recordings of the same drive; of very many, of some."""
-    own = [other for other in opened if other.drive == one.drive]
+def siblings_of(one: RecordingView, own: Sequence[RecordingView]) -> list[StepView]:
+    """Return the steps of the other recordings of its drive, `own`; of very many, of some."""
     at, apart = own.index(one), -(-len(own) // (2 * _NEAR))
     some = dict.fromkeys([*own[::apart], *own[max(at - _NEAR, 0) : at + _NEAR]])
     return [v for o in some if o is not one and not _copied(one, o) for v in o.views]

@@ -4,6 +4,7 @@ A log is the loaded drive's by its names, or by what its own counters moved; ano
 these contradicts; else it is open. Of one loaded drive, what is open is taken for its own.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
@@ -143,11 +144,12 @@ def _place(row: Sequence[Pair], are_several: bool) -> None:
 def _identities(logs: Sequence[Log]) -> list[DriveIdentity]:
     """What each tells of its drive, the name of its file too where that has no other."""
     found = []
+    of_source = Counter(log.source for log in logs)
     for log in logs:
         limits_c = {name: c for sensor in log.sensors for name, c in sensor.thresholds.items()}
         identity = DriveIdentity.of(log.drive, limits_c)
         if identity.node is None:
-            is_alone = sum(each.source == log.source for each in logs) == 1
+            is_alone = of_source[log.source] == 1
             node = node_in(log.label) or (node_in(Path(log.source).stem) if is_alone else None)
             if node is None and identity.name:
                 # in one file each drive has a name of its own
