@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 import polars as pl
 
 from heatsoak import analysis, writing
+from heatsoak.analysis.health import are_readings, health_of
 from heatsoak.analysis.names import Named, Names, names_of
 from heatsoak.errors import UsageError
 from heatsoak.exporter.table import write_spreadsheet
@@ -153,7 +154,10 @@ def write_report(
         if page is None:
             names = names_of(recordings)
             if kind == "csv":
-                write_spreadsheet(findings_table(findings, names), file)
+                is_health = are_readings(recordings)
+                rows = health_of(findings.recordings, recordings) if is_health else ()
+                table = pl.DataFrame(rows) if rows else findings_table(findings, names)
+                write_spreadsheet(table, file)
             elif kind == "ocp":
                 runs = outcomes.runs_of(findings, names)
                 outcomes.write_ocp(runs, file, fail_below_mb_s=wanted.fail_below_mb_s)

@@ -49,7 +49,7 @@ def print_health(rows: Sequence[DriveHealth], console: Console) -> None:
             words.known_text(
                 row.throttled_pct, lambda pct: f"{words.percent_text(pct)} of its time"
             ),
-            words.known_text(row.over_limits_s, words.duration_text),
+            words.known_text(row.over_limits_s or None, words.duration_text),
             Text(row.doubt or (row.text if row.state in ("alarm", "unknown") else "")),
         )
     console.print(table)
