@@ -68,7 +68,7 @@ def test_drives_come_worst_first_with_what_each_says_of_itself(fleet: Path) -> N
     assert [row["throttled_pct"] for row in rows[1:3]] == [pytest.approx(10), pytest.approx(0.001)]
     assert rows[3]["over_limits_s"] == 90 * 60
     assert (rows[4]["temp_c"], rows[4]["warning_c"]) == (83, 84)
-    first = "1 of 6 warns of itself; 2 of 6 have throttled; 1 of 6 was above its limits; 1 of 6 is "
+    first = "Of 6 drives, 1 warns of itself, 2 have throttled, 1 was above its limits, 1 is as hot "
     for words in (("list", "drives", "fleet", "--health"), ("analyze", "fleet")):
         shown = done_here(*words, cwd=fleet).stdout
         assert shown.startswith(first)
@@ -89,7 +89,7 @@ def test_the_state_that_fails_is_chosen(fleet: Path, state: str) -> None:
         done = heatsoak_here(*words, cwd=fleet)
         is_worse = name != "fine" and list(alone.values()).index(name) <= STATES.index(state)
         assert done.returncode == (1 if is_worse else 0)
-        assert ("exit code 1: 1 of 1" in done.stderr) == is_worse
+        assert ("exit code 1: " in done.stderr) == is_worse
     said = complaint(heatsoak_here("list", "--fail-on", state, cwd=fleet), 2)
     assert "says when --health fails" in said
 

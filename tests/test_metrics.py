@@ -12,7 +12,7 @@ from urllib.request import urlopen
 
 import polars as pl
 import pytest
-from command import done_here
+from command import complaint, done_here, heatsoak_here
 from counted_disk import CountedDisk
 from heatsoak.analysis import RecordingFindings, StepFindings, analyze
 from heatsoak.bench.metrics import DriveState, Metrics, address_of, seen_of, serving
@@ -233,6 +233,44 @@ def test_temperature_alerts_fire_where_a_simulated_drive_throttles_and_nowhere_e
     rules = {"rule_files": [str(CONTRIB / "rules.yml")], "tests": [case]}
     (tmp_path / "test.yml").write_text(json.dumps({**rules, "evaluation_interval": "1m"}))
     assert passes("test", "rules", "test.yml", cwd=tmp_path)
+
+
+@needs_promtool
+def test_rules_for_a_model_alarm_where_such_a_drive_is_as_hot_as_it_throttles(
+    tmp_path: Path,
+) -> None:
+    own = {
+        "prometheus": (
+            'smartctl_device_temperature{temperature_type="current", device="nvme%d"}',
+            'smartctl_device{device="nvme%d", model_name="%s"}',
+        ),
+        "node-exporter": (
+            'node_hwmon_temp_celsius{chip="nvme_nvme%d", sensor="temp1"}',
+            'node_nvme_info{device="nvme%d", model="%s"}',
+        ),
+    }
+    # it throttles from 82 C, is at its end at 85, and another model is none of its business
+    drives = (("990 PRO 4TB", 70), ("990 PRO 4TB", 78), ("990 PRO 4TB", 83), ("SN850X", 83))
+    for whose, (temp, model) in own.items():
+        words = ("list", "drives", "990 PRO 4TB", "--alert", whose)
+        (tmp_path / "rules.yml").write_text(done_here(*words, cwd=tmp_path).stdout)
+        values = []
+        for number, (name, temp_c) in enumerate(drives):
+            values.append({"series": temp % number, "values": f"{temp_c}x20"})
+            values.append({"series": model % (number, f"Samsung SSD {name}"), "values": "1x20"})
+        count = 'count by (alertname) (ALERTS{alertstate="firing"})'
+        fires = [
+            {"labels": f'{{alertname="{name}"}}', "value": value}
+            for name, value in (("DriveNearItsLimit", 2), ("DriveThrottles", 1))
+        ]
+        at_end = {"expr": count, "eval_time": "20m", "exp_samples": fires}
+        case = {"interval": "1m", "input_series": values, "promql_expr_test": [at_end]}
+        test = {"rule_files": ["rules.yml"], "tests": [case], "evaluation_interval": "1m"}
+        (tmp_path / "test.yml").write_text(json.dumps(test))
+        assert passes("check", "rules", "rules.yml", cwd=tmp_path)
+        assert passes("test", "rules", "test.yml", cwd=tmp_path)
+    said = complaint(heatsoak_here("list", "--alert", "json", cwd=tmp_path), 2)
+    assert "is for a drive: heatsoak list drives NAME" in said
 
 
 def minutes(run: Recording, device: str) -> dict[str, list[str]]:

@@ -51,6 +51,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory, small_drive_text: str) -> Pat
         ("analyze", ("analyze", "r")),
         ("compare", ("compare", "r", "--by", "heatsink")),
         ("drives", ("list", "drives")),
+        ("drives-alert", ("list", "drives", "990 PRO 4TB", "--alert", "json")),
         ("drives-health", ("list", "drives", "--health")),
         ("drives-like", ("list", "drives", "--like", "990 PRO 4TB")),
         ("drives-restore", ("list", "drives", "--restore")),

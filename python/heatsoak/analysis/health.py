@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from heatsoak import words
 from heatsoak.analysis.definitions import USUALLY_THROTTLING_C
 from heatsoak.analysis.findings import RecordingFindings
+from heatsoak.analysis.names import names_of
 from heatsoak.recording import Recording, columns
 
 #: What a drive is, worst first: it warns, it has throttled by its own count, it was above the
@@ -21,6 +22,7 @@ class DriveHealth(BaseModel):
 
     Attributes:
         schema_version: goes up when a key changes its meaning or goes away.
+        drive: its name among the others.
         path: where the reading is from: a device, or a log.
         text: what it says of itself, in words.
         throttled_s: for how long it has throttled, by its own count.
@@ -31,6 +33,7 @@ class DriveHealth(BaseModel):
     """
 
     schema_version: Literal[1] = 1
+    drive: str
     path: str
     model: str | None
     serial: str | None
@@ -55,7 +58,8 @@ def health_of(
     findings: Sequence[RecordingFindings], recordings: Sequence[Recording]
 ) -> list[DriveHealth]:
     """Return the drives of readings that were judged, worst first."""
-    return sorted(map(_health, findings, recordings), key=lambda row: row.rank)
+    names = (one.label for one in names_of(recordings).recordings)
+    return sorted(map(_health, names, findings, recordings), key=lambda row: row.rank)
 
 
 def are_readings(recordings: Sequence[Recording]) -> bool:
@@ -69,7 +73,7 @@ def are_readings(recordings: Sequence[Recording]) -> bool:
     )
 
 
-def _health(found: RecordingFindings, recording: Recording) -> DriveHealth:
+def _health(name: str, found: RecordingFindings, recording: Recording) -> DriveHealth:
     counted = found.counted
     totals, on_h = ({}, None) if counted is None else (counted.totals, counted.power_on_h)
     counters = columns.throttle_counters(totals)
@@ -84,6 +88,7 @@ def _health(found: RecordingFindings, recording: Recording) -> DriveHealth:
         f"'{one.name}' cannot be trusted: {one.why}" for one in found.sensors if one.trust == "poor"
     )
     row = DriveHealth(
+        drive=name,
         path=str(recording.path),
         model=drive.get("model"),
         serial=drive.get("serial"),

@@ -1,5 +1,7 @@
 """Rows that ``protocols``, ``places`` and ``drives`` with an option print as JSON."""
 
+import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -137,6 +139,21 @@ class LikenessRow(places.PrintedRow):
     tells_more: str | None
 
 
+class AlarmRow(places.PrintedRow):
+    """A temperature that should alarm a drive's owner once it has lasted: ``drives NAME --alert``.
+
+    Attributes:
+        at_c: what the drive reports, from which on.
+        for_time: for how long, as Prometheus has it.
+    """
+
+    name: str
+    at_c: float
+    for_time: str
+    severity: Literal["warning", "critical"]
+    why: str
+
+
 def likeness_row(asked: str) -> LikenessRow:
     """Return what the catalog knows of drives of this model, or of the one that a file is about.
 
@@ -220,3 +237,75 @@ def _likeness_in_words(found: catalog.Likeness) -> str:
         case "class":
             guess = f" ({words.listed(found.guessed)} by guess)" if found.guessed else ""
             return f"the catalog has only its class, {drive_id}{guess}: figures of no one drive"
+
+
+#: Whose metrics an alarm's rules are for: the temperature of a drive's series, in C, and the series
+#: that names its model, with the labels that both have.
+_SERIES = {
+    # smartctl_exporter
+    "prometheus": (
+        'smartctl_device_temperature{temperature_type="current"}',
+        "smartctl_device{model_name=~%s}",
+        "instance, device",
+    ),
+    # node_exporter: hwmon's composite, and the model of nvme's collector
+    "node-exporter": (
+        'node_hwmon_temp_celsius{chip=~"nvme_.*", sensor="temp1"}',
+        'label_replace(node_nvme_info{model=~%s}, "chip", "nvme_$1", "device", "(.*)")',
+        "instance, chip",
+    ),
+}
+#: Close to where it throttles, and for how long that is worth a look.
+_NEAR_K, _NEAR_FOR = 5.0, "15m"
+#: Two readings of a monitor that looks twice a minute.
+_HOT_FOR = "1m"
+
+
+def alarm_rows(row: LikenessRow) -> list[AlarmRow]:
+    """Return what should alarm the owner of a drive; raises UsageError where nothing tells."""
+    from_c = row.throttles_from_c or row.warning_c
+    if from_c is None:
+        raise errors.UsageError(f"{row.asked}: {_LIMITS_TELL}")
+    basis = "assumed" if "throttles_from_c" in row.assumed else "known"
+    starts = f"it throttles from {words.temp_text(from_c)} ({basis})"
+    told = [
+        AlarmRow(
+            name="DriveNearItsLimit",
+            at_c=from_c - _NEAR_K,
+            for_time=_NEAR_FOR,
+            severity="warning",
+            why=starts,
+        ),
+        AlarmRow(
+            name="DriveThrottles", at_c=from_c, for_time=_HOT_FOR, severity="warning", why=starts
+        ),
+    ]
+    if row.critical_c is not None:
+        why = f"it shuts down from {words.temp_text(row.critical_c)}"
+        last = AlarmRow(
+            name="DriveCritical",
+            at_c=row.critical_c - 1,
+            for_time="0m",
+            severity="critical",
+            why=why,
+        )
+        told.append(last)
+    return told
+
+
+def alarm_rules(row: LikenessRow, whose: str) -> list[str]:
+    """Return the lines of a file of Prometheus' rules for such drives, by `whose` metrics."""
+    temp, model, labels = _SERIES[whose]
+    asked = row.model if row.likeness == "model" else row.asked
+    pattern = json.dumps("(?i).*" + ".*".join(map(re.escape, asked.split())) + ".*")
+    lines = ["groups:", f"  - name: {json.dumps(f'heatsoak {row.asked}')}", "    rules:"]
+    for one in alarm_rows(row):
+        expr = f"({temp} >= {one.at_c:g}) and on ({labels}) {model % pattern}"
+        lines += [
+            f"      - alert: {one.name}",
+            f"        expr: {json.dumps(expr)}",
+            f"        for: {one.for_time}",
+            f"        labels: {{severity: {one.severity}}}",
+            f"        annotations: {{summary: {json.dumps(f'{row.asked}: {one.why}')}}}",
+        ]
+    return lines

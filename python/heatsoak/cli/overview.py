@@ -61,6 +61,12 @@ def list_command(
     fail_on: Literal["alarm", "throttled", "over-limits", "hot"] | None = common.option(
         "", "With --health: exit 1 if a drive is in this state, or a worse one.", default=None
     ),
+    alert: Literal["prometheus", "node-exporter", "json"] | None = common.option(
+        "",
+        "With NAME: rules that alarm before and when it throttles, for smartctl_exporter's metrics "
+        "(prometheus) or node_exporter's; or their temperatures.",
+        default=None,
+    ),
     output_format: common.FormatOption = "text",
 ) -> int:
     """Drives of this machine come with their sensors, and with what was found on them."""
@@ -73,6 +79,9 @@ def list_command(
         raise errors.UsageError(f"--fail-on {fail_on}: says when --health fails: add that")
     if health:
         return _health(name, fail_on, output_format)
+    if alert is not None:
+        _print_alarms(name if what == "drives" else None, alert)
+        return 0
     if what == "drives":
         return _drives(name, restore=restore, known=known, output_format=output_format)
     from heatsoak.cli import listed
@@ -119,6 +128,19 @@ def _drives(
     else:
         output.announce("this machine's own drives are listed on Linux only")
     return 0
+
+
+def _print_alarms(name: str | None, alert: str) -> None:
+    from heatsoak.cli import listed
+
+    if name is None:
+        raise errors.UsageError(f"--alert {alert}: is for a drive: heatsoak list drives NAME")
+    row = listed.likeness_row(name.removeprefix("sim:"))
+    if alert == "json":
+        output.print_json([one.model_dump(mode="json") for one in listed.alarm_rows(row)])
+    else:
+        for line in listed.alarm_rules(row, alert):
+            output.print_out(line)
 
 
 def _health(name: str | None, fail_on: str | None, output_format: common.OutputFormat) -> int:
@@ -364,6 +386,7 @@ NAMES = {
     "demo": ("demo, and its findings.json", "analysis:Findings"),
     "doctor": ("doctor", "doctor:Checkup"),
     "drives": ("list drives", "target.device:[DriveRow]"),
+    "drives-alert": ("list drives NAME --alert json", "cli.listed:[AlarmRow]"),
     "drives-health": ("list drives --health", "analysis.health:[DriveHealth]"),
     "drives-like": ("list drives NAME", "cli.listed:LikenessRow"),
     "drives-restore": ("list drives --restore", "cli.listed:[RestoredRow]"),

@@ -22,16 +22,13 @@ _MAX_LINES = 20
 
 def sentence_of(rows: Sequence[DriveHealth]) -> str:
     """Return how many drives are in which state, and what the worst says: the rows' first."""
-    counts = Counter(row.state for row in rows)
-    parts = [
-        f"{count} of {len(rows)} {_DO[state][count > 1]}"
-        for state in STATES
-        if (count := counts[state])
-    ]
-    worst = rows[0]
-    name = " ".join(filter(None, (worst.model, worst.serial))) or worst.path
-    first = f". {name}: {worst.text}" if worst.state not in ("unknown", "fine") else ""
-    return f"{words.capital('; '.join(parts))}{first}."
+    worst, counts = rows[0], Counter(row.state for row in rows)
+    first = f"{worst.drive}: {worst.text}."
+    if len(rows) == 1:
+        return first
+    do = [f"{count} {_DO[state][count > 1]}" for state in STATES if (count := counts[state])]
+    of_all = f"Of {len(rows)} drives, {words.listed(do)}."
+    return of_all if worst.state in ("unknown", "fine") else f"{of_all} {first}"
 
 
 def print_health(rows: Sequence[DriveHealth], console: Console) -> None:
@@ -39,11 +36,10 @@ def print_health(rows: Sequence[DriveHealth], console: Console) -> None:
     console.print(Text(sentence_of(rows), style="bold"), soft_wrap=True)
     console.print()
     numbers = ("Now", "Throttled", "Above its limits")
-    table = table_of("Drive", "Serial", "State", *numbers, "", numbers=numbers)
+    table = table_of("Drive", "State", *numbers, "", numbers=numbers)
     for row in rows[:_MAX_LINES]:
         table.add_row(
-            Text(row.model or row.path),
-            Text(row.serial or ""),
+            Text(row.drive),
             Text(row.state, style=_STYLES.get(row.state, "")),
             words.known_text(row.temp_c, words.temp_text),
             words.known_text(
