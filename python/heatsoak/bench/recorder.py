@@ -15,7 +15,7 @@ import heatsoak
 from heatsoak import recording
 from heatsoak.bench.interruptions import Interruptions, boot_now
 from heatsoak.errors import ToolError
-from heatsoak.protocol import Conditions, Observation, Protocol, Step
+from heatsoak.protocol import Conditions, Observation, Protocol, Step, WorkloadStep
 from heatsoak.recording.columns import COMPOSITE, TEMPERATURES, drive_temperature, types_of
 from heatsoak.recording.meta import Status
 from heatsoak.sensor import Poller, Sensor
@@ -219,6 +219,8 @@ class Recorder:
         data = {"index": index, "step_kind": step.kind, "temps_c": self.latest.temps_c()}
         if round_number is not None:
             data["round"] = round_number
+            if isinstance(step, WorkloadStep) and step.rate is not None:
+                data["rate_mb_s"] = step.limit_mb_s
         self.event("step-begin", step.name, f"probe: {because}" if because else "", data)
 
     def end_step(

@@ -1,7 +1,7 @@
 """How fast a drive can go for ever: the highest rate that heat never holds back."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
@@ -10,10 +10,9 @@ import numpy as np
 from heatsoak import ranges
 from heatsoak._core import Lumped
 from heatsoak.errors import UsageError
-from heatsoak.protocol import WorkloadStep
+from heatsoak.protocol import Pause, WorkloadStep
 from heatsoak.twin import asked
 from heatsoak.twin.case import Before, Cooling, LikelyDrive, WorkloadCase, cooled_place
-from heatsoak.units import MB
 
 if TYPE_CHECKING:
     from heatsoak.catalog import Drive
@@ -23,10 +22,13 @@ if TYPE_CHECKING:
 LONG_S = 6 * 3600
 #: The exact engine shows a load for an hour; its second half counts, when caches are full.
 _SHOWN_S = 3600.0
-#: A drive that is written without end is full: what it had to spare went long before.
+#: A drive that is written without end is full, and what its cache held then was folded long ago.
 _FILLED = {"name": "fill", "rw": "write", "bs": 1 << 20, "iodepth": 8}
+_FOLDED = {"kind": "pause", "duration": 3600.0}
 #: Rates nearer to each other than this are the same.
-_SAME = 0.005
+_SAME, _SAME_K, _MOST_GUESSES = 0.005, 0.05, 12
+#: Where a governor begins to act, a rate is near that is held just so.
+_NEAR = 0.03
 
 
 def for_ever_mb_s(
@@ -47,12 +49,16 @@ def for_ever_mb_s(
     """
     if load.beside:
         raise UsageError(f"{load.name}: has loads beside each other, and so no one rate")
-    fill = [WorkloadStep.model_validate(_FILLED)] if load.writes else []
-    given: list[Before] = [*before, *fill]
+    given = list(before)
+    if load.writes:
+        given += [WorkloadStep.model_validate(_FILLED), Pause.model_validate(_FOLDED)]
 
     def case_at(mb_s: float | None) -> tuple[WorkloadCase, _Steady]:
-        step = load.model_copy(update={"rate": None if mb_s is None else _rate(load, mb_s)})
-        case = WorkloadCase.of(subject, step, _SHOWN_S, before=given, enclosure=enclosure, seed=seed)
+        free = load.model_copy(update={"rate": None, "rate_iops": None})
+        step = free if mb_s is None else load.at_mb_s(mb_s)
+        case = WorkloadCase.of(
+            subject, step, _SHOWN_S, before=given, enclosure=enclosure, seed=seed
+        )
         return case, _Steady.of(case.asked)
 
     case, full = case_at(None)
@@ -61,20 +67,14 @@ def for_ever_mb_s(
     guess_mb_s = own.begins_mb_s(full, full.mb_s)
     # at another rate caches and spare area may do otherwise
     steady = full if guess_mb_s in (0.0, full.mb_s) else case_at(guess_mb_s)[1]
-    limit_mb_s = own.limit_mb_s(steady, full.mb_s)
-    # governors that hold a rate back a little do so above where they begin: as this one, so others
     begins_mb_s = own.begins_mb_s(steady, full.mb_s)
+    limit_mb_s = own.limit_mb_s(steady, full.mb_s, begins_mb_s)
+    # governors that hold a rate back a little do so above where they begin: as this one, so others
     bent = limit_mb_s / begins_mb_s if begins_mb_s else 1.0
     others = (_Resting.of(one, changed) for one in case.likely)
     limits = [min(bent * one.begins_mb_s(steady, full.mb_s), full.mb_s) for one in others]
     low, high = np.quantile(limits, ranges.tails(ranges.FITTED_LEVEL), method="weibull").tolist()
     return ranges.Range.around(limit_mb_s, (low, high), "drives", ranges.FITTED_LEVEL).rounded(1)
-
-
-def _rate(load: WorkloadStep, mb_s: float) -> int:
-    """The limit of each job, and of its reads or its writes, at which a load moves so much."""
-    share = max(load.read_share, 1 - load.read_share)
-    return max(round(mb_s * MB * share / load.numjobs), load.bs)
 
 
 @dataclass(frozen=True)
@@ -136,37 +136,48 @@ class _Resting:
         except ValueError:
             return cls(None)
 
-    def limit_mb_s(self, steady: _Steady, most_mb_s: float) -> float:
-        """The highest rate of which hardly anything ever waits."""
+    def limit_mb_s(self, steady: _Steady, most_mb_s: float, near_mb_s: float) -> float:
+        """The highest rate of which hardly anything ever waits, `most_mb_s` at most; 0 for none.
 
-        def holds(lumped: Lumped, mb_s: float) -> bool:
-            served = steady.at(mb_s).serve(lumped.copy(), LONG_S, asked.BUFFERED_S)
+        It may be near another, which saves looking.
+        """
+
+        def holds(mb_s: float) -> bool:
+            assert self.lumped is not None
+            served = steady.at(mb_s).serve(self.lumped.copy(), LONG_S, asked.BUFFERED_S)
             return len(served["mb_s"]) >= LONG_S and not np.isfinite(served["stopped_s"])
 
-        return self._highest(holds, most_mb_s)
+        if self.lumped is None or near_mb_s >= most_mb_s or holds(most_mb_s):
+            return 0.0 if self.lumped is None else most_mb_s
+        low, high, guesses = 0.0, most_mb_s, [(1 + _NEAR) * near_mb_s, (1 - _NEAR) * near_mb_s]
+        while high - low > _SAME * max(low, 0.1 * most_mb_s):
+            middle = guesses.pop() if guesses else 0.5 * (low + high)
+            if low < middle < high:
+                low, high = (middle, high) if holds(middle) else (low, middle)
+        return low
 
     def begins_mb_s(self, steady: _Steady, most_mb_s: float) -> float:
         """The rate at which its governor just does not begin to act, which takes much less time."""
-
-        def is_cool(lumped: Lumped, mb_s: float) -> bool:
-            demand = steady.at(mb_s)
-            limit_c = demand.serve(lumped.copy(), 1)["begins_c"]
-            unknown, same = np.array([np.nan]), np.array([0.0])
-            followed = lumped.copy().follow(
-                demand.dt_s, work=demand.work, power_w=unknown, air_k=same
-            )
-            return bool(followed["governed_c"][-1] < limit_c)
-
-        return self._highest(is_cool, most_mb_s)
-
-    def _highest(self, is_good: Callable[[Lumped, float], bool], most_mb_s: float) -> float:
-        """The highest rate that is good, by bisection: `most_mb_s` at most, 0 for none."""
         if self.lumped is None:
             return 0.0
-        if is_good(self.lumped, most_mb_s):
-            return most_mb_s
-        low, high = 0.0, most_mb_s
-        while high - low > _SAME * max(low, 0.1 * most_mb_s):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if is_good(self.lumped, middle) else (low, middle)
+        limit_c = steady.demand.serve(self.lumped.copy(), 1)["begins_c"]
+        unknown, same = np.array([np.nan]), np.array([0.0])
+
+        def too_warm_k(lumped: Lumped, mb_s: float) -> float:
+            of = steady.at(mb_s)
+            followed = lumped.copy().follow(of.dt_s, work=of.work, power_w=unknown, air_k=same)
+            return float(followed["governed_c"][-1]) - limit_c
+
+        low, high = 0.01 * most_mb_s, most_mb_s
+        below_k, above_k = (too_warm_k(self.lumped, mb_s) for mb_s in (low, high))
+        if above_k < 0 or below_k >= 0:
+            return most_mb_s if above_k < 0 else 0.0
+        # a temperature is nearly a line over the rate
+        for _ in range(_MOST_GUESSES):
+            guess = low - below_k * (high - low) / (above_k - below_k)
+            if abs(rise_k := too_warm_k(self.lumped, guess)) < _SAME_K:
+                return guess
+            low, below_k, high, above_k = (
+                (guess, rise_k, high, above_k) if rise_k < 0 else (low, below_k, guess, rise_k)
+            )
         return low
