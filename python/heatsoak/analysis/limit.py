@@ -1,12 +1,13 @@
 """How fast a drive goes for ever: which rate is tried next, and what the rates tried so far tell.
 
-A rate is held where the temperature settles and nothing falls behind. Heat goes with what is moved,
-so that the settled temperature is nearly a line over the rate; where that line meets the temperature
-at which the drive fell behind, its limit is.
+A rate is held where the temperature settles and nothing falls behind. Heat goes with what is
+moved, so that the settled temperature is nearly a line over the rate; the limit is where that line
+meets the temperature at which the drive fell behind.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from heatsoak.ranges import Range
 
 #: A stream that gets less than this of its rate does not keep up with it.
 KEEPS_UP = 0.98
+#: A stream that got too little in each of so many minutes at its end has fallen behind.
+_MINUTES = 3
 #: Nearer rates than this cannot be told apart by a drive that is read in whole kelvins.
 _NEAR_X = 1.05
 #: A drive that gets less of its rate is punished for being hot; the next rate is so much lower.
@@ -75,14 +78,19 @@ def trial_of(
     """Return what a stream shows of its rate; `temps` are times and readings from its start.
 
     Without a rate to ask for, it asked for what it got in its best seconds, of which a twentieth
-    less is not too little. None for one that is shorter than a minute.
+    less is not too little. What gets too little for a minute or two, as while a cache is folded,
+    and then keeps up, is held. None for one that is shorter than three minutes.
     """
     end_s = series.duration_s
-    if end_s < LAST_S:
+    edges_s = end_s - LAST_S * np.arange(_MINUTES + 1)
+    if edges_s[-1] < 0:
         return None
     wanted_mb_s = _first_mb_s(series) if asked_mb_s is None else asked_mb_s
     kept_x = 1 - MIN_DROP if asked_mb_s is None else KEEPS_UP
-    fell_s = _fell_behind_s(series, kept_x * wanted_mb_s)
+    least_mb_s = kept_x * wanted_mb_s
+    last = [series.mean(begin_s, s) for s, begin_s in pairwise(edges_s.tolist())]
+    is_held = max(last) >= least_mb_s
+    fell_s = None if is_held else _fell_behind_s(series, least_mb_s)
     t_s, temps_c = temps
     temp_c = rest_c = None
     if len(temps_c):
@@ -90,7 +98,7 @@ def trial_of(
         rest_c = float(temps_c[0])
     moved_mb_s = series.mean(end_s - 0.5 * LAST_S, end_s)
     held_s = end_s if fell_s is None else fell_s
-    return Trial(wanted_mb_s, moved_mb_s, held_s, fell_s is None, temp_c, rest_c)
+    return Trial(wanted_mb_s, moved_mb_s, held_s, is_held, temp_c, rest_c)
 
 
 def settled_c(t_s: Array, temps_c: Array) -> float:
@@ -108,19 +116,28 @@ def settled_c(t_s: Array, temps_c: Array) -> float:
     return float(np.clip(min(fits)[1], y[-1] - 1.0, y[-1] + 3.0))
 
 
+def _bounds_mb_s(trials: Sequence[Trial]) -> tuple[float, float]:
+    """The highest rate that was held, 0 for none, and the lowest that was not, infinite for none.
+
+    A stream that asked for more and got just what is held says that there is no more.
+    """
+    low = max((one.asked_mb_s for one in trials if one.is_held), default=0.0)
+    fell = [one for one in trials if not one.is_held]
+    if any(KEEPS_UP * low < one.moved_mb_s < _NEAR_X * low for one in fell):
+        return low, _NEAR_X * low
+    return low, max(min((one.asked_mb_s for one in fell), default=np.inf), low)
+
+
 def limit_of(trials: Sequence[Trial]) -> Range | None:
     """Return the highest rate that is held without end, MB/s, between what was held and what not.
 
     None where nothing that was tried was held, nor is known to be.
     """
-    held = [one.asked_mb_s for one in trials if one.is_held]
-    fell = [one.asked_mb_s for one in trials if not one.is_held]
-    if not held:
+    low, high = _bounds_mb_s(trials)
+    if not low:
         return None
-    low = max(held)
-    if not fell:
+    if high == np.inf:
         return Range(low, low, low, "this run")
-    high = max(min(fell), low)
     by_line = _by_line(trials)
     mid = 0.5 * (low + high) if by_line is None else float(np.clip(by_line, low, high))
     return Range(low, mid, high, "this run")
@@ -131,16 +148,13 @@ def next_mb_s(trials: Sequence[Trial]) -> float | None:
 
     None once it is known.
     """
-    held = [one.asked_mb_s for one in trials if one.is_held]
-    fell = [one.asked_mb_s for one in trials if not one.is_held]
-    if not fell:
+    (low, high), last = _bounds_mb_s(trials), trials[-1]
+    if high == np.inf:
         return None
-    high, last = min(fell), trials[-1]
-    if not held:
+    if not low:
         # what it is held to may be near what it holds, where it is not punished for being hot
-        is_near = len(fell) == 1 and _PUNISHED * high < last.moved_mb_s < high / _NEAR_X
+        is_near = len(trials) == 1 and _PUNISHED * high < last.moved_mb_s < high / _NEAR_X
         return last.moved_mb_s if is_near else _LOWER * high
-    low = max(held)
     if high <= low * _NEAR_X:
         return None
     by_line = _by_line(trials) if len(trials) <= _MOST_BY_LINE else None
@@ -165,7 +179,7 @@ def _by_line(trials: Sequence[Trial]) -> float | None:
     x1, y1 = points[-1]
     # whole kelvins make no line of points that are near each other
     x0, y0 = next((one for one in reversed(points) if one[0] < _APART * x1), points[0])
-    return x1 + (fell.temp_c - y1) * (x1 - x0) / (y1 - y0) if y1 > y0 else None
+    return float(x1 + (fell.temp_c - y1) * (x1 - x0) / (y1 - y0)) if y1 > y0 else None
 
 
 def limit_text(trials: Sequence[Trial], *, writes: bool) -> str:

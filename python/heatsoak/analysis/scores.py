@@ -379,6 +379,8 @@ def _value(wanted: ScoreRule, view: StepView, sums: Totals) -> float:
             return view.duration_s
         case "energy_j":
             return _known(sums.energy_j, f"no power was logged in '{name}'")
+        case "limit_mb_s":
+            raise AssertionError("a limit is of rounds, not of a step")
 
 
 def _rate(wanted: ScoreRule, view: StepView, sums: Totals) -> float:

@@ -290,9 +290,11 @@ class Conductor:
                 return "", not has_warned
             case WorkloadStep() | Replay() as step:
                 down_s = step.end_after_drop_s
-                until = None if down_s is None else partial(self.prober.was_down_for, down_s)
+                until: Callable[[], bool] | None = None
                 if self.prober.seeker is not None:
                     until = self._is_told
+                elif down_s is not None:
+                    until = partial(self.prober.was_down_for, down_s)
                 is_early, _ = self._consume(self.drives.alone(drive, target.run(step)), until)
                 if down_s is not None and is_early:
                     return f"ended early: it was slowed for {duration_text(down_s)}", True

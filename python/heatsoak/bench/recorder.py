@@ -216,7 +216,11 @@ class Recorder:
         `round_number` is the round of a step of rounds, `because` why a probe is taken.
         """
         self.latest.forget_load()
-        data = {"index": index, "step_kind": step.kind, "temps_c": self.latest.temps_c()}
+        data: dict[str, Any] = {
+            "index": index,
+            "step_kind": step.kind,
+            "temps_c": self.latest.temps_c(),
+        }
         if round_number is not None:
             data["round"] = round_number
             if isinstance(step, WorkloadStep) and step.rate is not None:

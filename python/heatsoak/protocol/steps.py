@@ -465,7 +465,8 @@ class Rounds(BaseStep):
                 "have: give it to the rounds"
             )
         if (self.until is None) != (self.tracks is None):
-            raise ValueError("until and tracks, which names a step, need each other")
+            kind = self.until or "steady"
+            raise ValueError(f"until = '{kind}' and tracks, which names a step, need each other")
         if self.until is None:
             return self
         if self.until == "steady" and self.at_most < MIN_STEADY_ROUNDS:

@@ -13,6 +13,7 @@ from heatsoak.errors import UsageError
 from heatsoak.protocol import Pause, WorkloadStep
 from heatsoak.twin import asked
 from heatsoak.twin.case import Before, Cooling, LikelyDrive, WorkloadCase, cooled_place
+from heatsoak.twin.readings import Array
 
 if TYPE_CHECKING:
     from heatsoak.catalog import Drive
@@ -49,7 +50,7 @@ def for_ever_mb_s(
     """
     if load.beside:
         raise UsageError(f"{load.name}: has loads beside each other, and so no one rate")
-    given = list(before)
+    given: list[Before] = list(before)
     if load.writes:
         given += [WorkloadStep.model_validate(_FILLED), Pause.model_validate(_FOLDED)]
 
@@ -90,7 +91,7 @@ class _Steady:
         weights = demand.dt_s - np.clip(0.5 * demand.dt_s.sum() - begins_s, 0.0, demand.dt_s)
         weights = weights / weights.sum()
 
-        def mean(of: asked.Array) -> asked.Array:
+        def mean(of: Array) -> Array:
             return np.array([of @ weights])
 
         return cls(
@@ -160,7 +161,7 @@ class _Resting:
         """The rate at which its governor just does not begin to act, which takes much less time."""
         if self.lumped is None:
             return 0.0
-        limit_c = steady.demand.serve(self.lumped.copy(), 1)["begins_c"]
+        limit_c = float(steady.demand.serve(self.lumped.copy(), 1)["begins_c"])
         unknown, same = np.array([np.nan]), np.array([0.0])
 
         def too_warm_k(lumped: Lumped, mb_s: float) -> float:
