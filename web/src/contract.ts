@@ -494,6 +494,7 @@ export interface Unloaded {
  *
  * Attributes:
  *     value: in `unit`; None if there is none, and `why` says why.
+ *     range: where it lies, of a rate that is sought: from what was held to what was not.
  *     better: which way is better.
  *     definition: how it is calculated, in a sentence.
  *     of_steps: the value of each step; the score is their mean. For rounds, the last five.
@@ -511,6 +512,7 @@ export interface ScoreFindings {
   metric: string;
   statistic: string;
   value: number | null;
+  range?: Range | null;
   unit: string;
   better: "higher" | "lower";
   definition: string;

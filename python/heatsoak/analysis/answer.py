@@ -28,13 +28,19 @@ _FIRMWARE = "switch it off and on, and look for newer firmware: its temperature 
 
 
 def answer_of(recording: findings.RecordingFindings, meta: RecordingMeta) -> findings.Answer:
-    """Return the answer of one recording: its highest claim, after what the drive warns of."""
+    """Return the answer of one recording: its highest claim, after the rate that it was run for.
+
+    What the drive warns of comes first.
+    """
     answer = _answer_of(recording, meta)
     if standing := claims.standing_against(recording, answer):
         answer = _left_open(answer, standing)
     before = [] if answer.throttles == "yes" else counted_before(recording.counted)
     because = [*answer.because[: _MAX_REASONS - len(before)], *before]
-    answer = answer.model_copy(update={"because": because})
+    sought = {step for one in recording.scores if one.metric == "limit_mb_s" for step in one.steps}
+    told = [f"{words.capital(one.text)}. " for one in recording.rounds if one.tracked in sought]
+    sentence = "".join(told) + answer.sentence
+    answer = answer.model_copy(update={"because": because, "sentence": sentence})
     alarm = next((one for one in recording.claims if one.what == "alarm"), None)
     return answer if alarm is None else answer.after(alarm)
 

@@ -111,6 +111,7 @@ METRICS = {
         Metric("score_over_100ms_pct", "score", "%", "lower", "difference", "pp", 0.01),
         Metric("score_duration_s", "score", "s", "lower"),
         Metric("score_energy_j", "score", "J", "lower"),
+        Metric("score_limit_mb_s", "score", "MB/s", "higher"),
         Metric("score_mb_s_per_w", "efficiency", "MB/s per W", "higher"),
     )
 }

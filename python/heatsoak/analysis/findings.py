@@ -103,6 +103,7 @@ class ScoreFindings(LateModel):
 
     Attributes:
         value: in `unit`; None if there is none, and `why` says why.
+        range: where it lies, of a rate that is sought: from what was held to what was not.
         better: which way is better.
         definition: how it is calculated, in a sentence.
         of_steps: the value of each step; the score is their mean. For rounds, the last five.
@@ -120,6 +121,7 @@ class ScoreFindings(LateModel):
     metric: str
     statistic: str
     value: float | None
+    range: Range | None = None
     unit: str
     better: Literal["higher", "lower"]
     definition: str

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from heatsoak.analysis import findings
+from heatsoak.analysis import findings, limit
 from heatsoak.analysis.series import Array, RateSeries, iops, resampled
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import MIN_STEADY_ROUNDS, Rounds
@@ -127,18 +127,44 @@ def _found(
     if rounds.tracks is not None:
         seen = [views.get(f"{rounds.tracks}/{number}") for number in range(1, taken + 1)]
         means = [np.nan if v is None else v.iops.mean(-np.inf, np.inf) for v in seen]
-    found = judge_tracked(means) if rounds.tracks is not None else None
+    if rounds.until == "limit":
+        trials = trials_of(rounds, recording, views)
+        told = {"text": limit.limit_text(trials, writes=rounds.changes_data)}
+        found, is_over = None, bool(trials) and limit.next_mb_s(trials) is None
+    else:
+        found = judge_tracked(means) if rounds.tracks is not None else None
+        is_over = found is not None and found.reached
+        steady = f"{taken} rounds" if rounds.tracks is None else tracked_text(rounds, taken, found)
+        told = {"text": steady}
     return findings.RoundsFindings(
         name=rounds.name,
         taken=taken,
         tracked=rounds.tracks,
         iops=[mean if np.isfinite(mean) else None for mean in means],
-        is_steady=None if rounds.tracks is None else found is not None and found.reached,
+        is_steady=None if rounds.tracks is None else is_over,
         range_pct=None if found is None else found.range_pct,
         slope_pct=None if found is None else found.slope_pct,
         steps=list(_steps(rounds, taken, views)),
-        text=f"{taken} rounds" if rounds.tracks is None else tracked_text(rounds, taken, found),
+        **told,
     )
+
+
+def trials_of(
+    rounds: Rounds, recording: Recording, views: Mapping[str, StepView]
+) -> list[limit.Trial]:
+    """Return what was found of each rate that rounds tried of the step that they track."""
+    rates = {
+        event.step: event.data.get("rate_mb_s")
+        for event in recording.events
+        if event.kind == "step-begin"
+    }
+    found = []
+    for number in range(1, rounds.at_most + 1):
+        view = views.get(f"{rounds.tracks}/{number}")
+        if view is not None and view.throughput.unit == "mb_s":
+            name, temp = view.step.name, view.temp
+            found.append(limit.trial_of(view.throughput, rates.get(name), (temp.t_s, temp.values)))
+    return [one for one in found if one is not None]
 
 
 def _steps(

@@ -12,16 +12,19 @@ import numpy as np
 import polars as pl
 
 from heatsoak import words
-from heatsoak.analysis import findings
+from heatsoak.analysis import findings, limit
 from heatsoak.analysis.consistency import by_second
 from heatsoak.analysis.course import end_of
 from heatsoak.analysis.definitions import metric_of_score
+from heatsoak.analysis.rounds import rounds_of, trials_of
 from heatsoak.analysis.series import Array
 from heatsoak.analysis.view import StepView
 from heatsoak.protocol import MIN_STEADY_ROUNDS, RATES, Protocol, ScoreRule
+from heatsoak.ranges import Range
 from heatsoak.recording import Recording, SensorMeta, grid
 from heatsoak.units import MB
 
+_ENDS = ("low", "mid", "high")
 _DIRECTIONS = ("", "read_", "write_")
 #: If power is known for less than this share of a stretch, there is no mean.
 _MIN_COVERED = 0.9
@@ -268,6 +271,8 @@ def _score(
         while_busy=wanted.while_busy,
         scale=protocol.scale,
     )
+    if wanted.metric == "limit_mb_s":
+        return score.model_copy(update=_limit(wanted, protocol, recording, views))
     try:
         names = [one for name in wanted.steps for one in _recorded(name, protocol, rounds)]
         parts = [_part(wanted, _whole(name, recording, views), recording) for name in names]
@@ -280,6 +285,21 @@ def _score(
         **_cost(parts),
     }
     return score.model_copy(update=found)
+
+
+def _limit(
+    wanted: ScoreRule, protocol: Protocol, recording: Recording, views: Mapping[str, StepView]
+) -> dict[str, Any]:
+    """The rate that is held without end, in the mean of the steps it is sought for."""
+    sought = [one for one in protocol.rounds if one.tracks in wanted.steps]
+    trials = [trials_of(one, recording, views) for one in sought]
+    found = [limit.limit_of(one) if one else None for one in trials]
+    known = [one for one in found if one is not None]
+    if len(known) < len(found):
+        return {"why": "; ".join(one.text for one in rounds_of(recording, views))}
+    low, mid, high = (float(np.mean([getattr(one, key) for one in known])) for key in _ENDS)
+    of_steps = {str(one.tracks): found.mid for one, found in zip(sought, known, strict=True)}
+    return {"value": mid, "range": Range(low, mid, high, "this run"), "of_steps": of_steps}
 
 
 def _recorded(
@@ -359,6 +379,8 @@ def _value(wanted: ScoreRule, view: StepView, sums: Totals) -> float:
             return view.duration_s
         case "energy_j":
             return _known(sums.energy_j, f"no power was logged in '{name}'")
+        case "limit_mb_s":
+            raise AssertionError("a limit is of rounds, not of a step")
 
 
 def _rate(wanted: ScoreRule, view: StepView, sums: Totals) -> float:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from heatsoak import errors, system
+from heatsoak.analysis.limit import limit_text
 from heatsoak.analysis.rounds import judge_tracked, tracked_text
 from heatsoak.bench import probes
 from heatsoak.bench.heating import Heating, HeatSource
@@ -164,26 +165,36 @@ class Conductor:
         else:
             self._begin(turn, decision)
         means = self.prober.mean_iops = []
-        is_steady = False
+        seeker = self.prober.seeker = (
+            probes.Seeker(rounds.tracks) if rounds.until == "limit" and rounds.tracks else None
+        )
+        is_over = False
         for number in range(1, rounds.at_most + 1):
-            for step in rounds.of_round(number):
+            for planned in rounds.of_round(number):
                 taken = None if self.past is None else self.past.take(index, number)
+                step = planned
+                if seeker is not None and isinstance(planned, WorkloadStep):
+                    step = seeker.aimed(planned, None if taken is None else taken.rate_mb_s)
                 if taken is None:
                     self._take(Turn(index, step, (step,)), None, number)
                 else:
                     self._relive(step, taken)
             found = judge_tracked(means)
-            if is_steady := found is not None and found.reached:
+            is_over = found is not None and found.reached if seeker is None else seeker.is_over
+            if is_over:
                 break
+        self.prober.seeker = None
         recorder = self.recorders[0]
         data: dict[str, Any] = {"rounds": number}
         if rounds.until is None:
             recorder.event("step-end", rounds.name, f"{number} rounds", data)
         else:
-            data["is_steady"] = is_steady
+            data["is_steady"] = is_over
             text = tracked_text(rounds, number, found)
-            recorder.event("step-end", rounds.name, text if is_steady else "", data)
-            if not is_steady:
+            if seeker is not None:
+                text = limit_text(seeker.trials, writes=rounds.changes_data)
+            recorder.event("step-end", rounds.name, text if is_over else "", data)
+            if not is_over:
                 recorder.note("warning", text)
         self._end(rounds)
 
@@ -279,11 +290,18 @@ class Conductor:
                 return "", not has_warned
             case WorkloadStep() | Replay() as step:
                 down_s = step.end_after_drop_s
-                until = None if down_s is None else partial(self.prober.was_down_for, down_s)
+                until: Callable[[], bool] | None = None
+                if self.prober.seeker is not None:
+                    until = self._is_told
+                elif down_s is not None:
+                    until = partial(self.prober.was_down_for, down_s)
                 is_early, _ = self._consume(self.drives.alone(drive, target.run(step)), until)
                 if down_s is not None and is_early:
                     return f"ended early: it was slowed for {duration_text(down_s)}", True
         return "", True
+
+    def _is_told(self) -> bool:
+        return self.prober.is_told(self._now_s(), self.recorders[0].latest.drive_temp_c())
 
     def _begin(
         self, turn: Turn, decision: probes.Decision | None, number: int | None = None

@@ -4,13 +4,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
 import polars as pl
 
 from heatsoak import words
 from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.falls.find import MIN_S
+from heatsoak.analysis.limit import Trial, next_mb_s, trial_of
 from heatsoak.analysis.rounds import mean_iops
+from heatsoak.analysis.series import throughput
 from heatsoak.analysis.view import drops_of
+from heatsoak.bench.heating import Steadiness
 from heatsoak.protocol import Step, WorkloadStep
 
 #: What a drop is seen in.
@@ -59,6 +63,56 @@ class _Rates:
         return drops_of(self.frames[0])
 
 
+@dataclass
+class Seeker:
+    """Finds how fast a drive goes for ever: tries rates, and says when a stream has told enough.
+
+    Attributes:
+        tracks: the step whose rate is sought.
+        trials: what was found of each rate.
+    """
+
+    tracks: str
+    trials: list[Trial] = field(default_factory=list)
+    _asked_mb_s: float | None = None
+    _temps_c: list[tuple[float, float]] = field(default_factory=list)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no further rate need be tried."""
+        return bool(self.trials) and next_mb_s(self.trials) is None
+
+    def aimed(self, step: WorkloadStep, rate_mb_s: float | None = None) -> WorkloadStep:
+        """Return the step at the next rate, or at the one that it was recorded with."""
+        self._temps_c = []
+        self._asked_mb_s = rate_mb_s or (next_mb_s(self.trials) if self.trials else None)
+        return step if self._asked_mb_s is None else step.at_mb_s(self._asked_mb_s)
+
+    def see(self, t_s: float, temp_c: float | None) -> None:
+        """Take a reading of the drive's temperature."""
+        if temp_c is not None:
+            self._temps_c.append((t_s, temp_c))
+
+    def judge(self, rates: _Rates) -> Trial | None:
+        """Return what the stream that runs has shown so far."""
+        if not rates.frames or rates.start_s is None:
+            return None
+        rates.frames = [pl.concat(rates.frames, how="diagonal")]
+        first = float(rates.frames[0]["t_s"][0] - (rates.frames[0]["interval_s"][0] or 0.0))
+        readings = np.array(self._temps_c).reshape(-1, 2).T
+        temps = readings[0] - first, readings[1]
+        return trial_of(throughput(rates.frames[0], first), self._asked_mb_s, temps)
+
+    def has_settled(self) -> bool:
+        """Whether the temperature no longer rises."""
+        if not self._temps_c:
+            return False
+        steadiness = Steadiness(self._temps_c[0][0])
+        for t_s, temp_c in self._temps_c:
+            steadiness.add(t_s, {"drive": temp_c})
+        return steadiness.is_steady(self._temps_c[-1][0])
+
+
 @dataclass(frozen=True)
 class _Outcome:
     """What became of a step; `drop` is the deepest one of a step that fell."""
@@ -74,6 +128,7 @@ class Prober:
 
     Attributes:
         mean_iops: of the steps that rounds track, one for each round.
+        seeker: what finds the rate of the rounds that are taken, where they seek one.
     """
 
     def __init__(
@@ -89,6 +144,7 @@ class Prober:
             for number in range(1, step.at_most + 1)
         }
         self.mean_iops: list[float] = []
+        self.seeker: Seeker | None = None
         self._can_purge = can_purge
         self._warn = warn
         self._outcomes: dict[str, _Outcome] = {}
@@ -146,12 +202,26 @@ class Prober:
             return False
         return sum(drop.end_s - drop.onset_s for drop in drops or []) >= min_s
 
+    def is_told(self, t_s: float, temp_c: float | None) -> bool:
+        """Whether the running step has shown whether its rate, which is sought, is held."""
+        seeker, rates = self.seeker, self._rates
+        if seeker is None or rates is None:
+            return False
+        seeker.see(t_s, temp_c)
+        if rates.end_s - rates.checked_s < max(CHECK_S, CHECK_SHARE * rates.duration_s):
+            return False
+        rates.checked_s = rates.end_s
+        trial = seeker.judge(rates)
+        return trial is not None and (not trial.is_held or seeker.has_settled())
+
     def end(self, step: Step, *, was_done: bool = True) -> None:
         """A step is over; `was_done` says whether it did what it is for."""
         self._was_done[step.name] = was_done
         rates, self._rates = self._rates, None
         if rates is not None and step.name in self._tracked:
             self.mean_iops.append(mean_iops(rates.frames))
+            if self.seeker is not None and (trial := self.seeker.judge(rates)) is not None:
+                self.seeker.trials.append(trial)
         if rates is None or step.name not in self._asked:
             return
         drops = self._drops(rates, f"'{step.name}' could not be judged, so its probes are run")

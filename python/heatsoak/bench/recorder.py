@@ -15,7 +15,7 @@ import heatsoak
 from heatsoak import recording
 from heatsoak.bench.interruptions import Interruptions, boot_now
 from heatsoak.errors import ToolError
-from heatsoak.protocol import Conditions, Observation, Protocol, Step
+from heatsoak.protocol import Conditions, Observation, Protocol, Step, WorkloadStep
 from heatsoak.recording.columns import COMPOSITE, TEMPERATURES, drive_temperature, types_of
 from heatsoak.recording.meta import Status
 from heatsoak.sensor import Poller, Sensor
@@ -216,9 +216,15 @@ class Recorder:
         `round_number` is the round of a step of rounds, `because` why a probe is taken.
         """
         self.latest.forget_load()
-        data = {"index": index, "step_kind": step.kind, "temps_c": self.latest.temps_c()}
+        data: dict[str, Any] = {
+            "index": index,
+            "step_kind": step.kind,
+            "temps_c": self.latest.temps_c(),
+        }
         if round_number is not None:
             data["round"] = round_number
+            if isinstance(step, WorkloadStep) and step.rate is not None:
+                data["rate_mb_s"] = step.limit_mb_s
         self.event("step-begin", step.name, f"probe: {because}" if because else "", data)
 
     def end_step(

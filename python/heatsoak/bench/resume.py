@@ -34,6 +34,7 @@ class TakenStep:
         index: of its step among the protocol's; of rounds, theirs.
         round: its round, where it is one of rounds.
         at: the number of the event that began it.
+        rate_mb_s: of rounds that seek a rate, the one that it was held to.
         end: the event that ended it; None where it was cut.
     """
 
@@ -42,6 +43,7 @@ class TakenStep:
     name: str
     at: int
     start_s: float
+    rate_mb_s: float | None = None
     end: Event | None = None
     is_skipped: bool = False
 
@@ -247,7 +249,8 @@ def _taken(
         elif event.kind == "step-begin" and event.data.get("step_kind") == "rounds":
             started[index] = at
         elif event.kind == "step-begin":
-            taken.append(TakenStep(index, number, event.step, at, event.t_s))
+            rate_mb_s = event.data.get("rate_mb_s")
+            taken.append(TakenStep(index, number, event.step, at, event.t_s, rate_mb_s))
         elif event.kind == "step-end":
             if taken and not taken[-1].is_over and taken[-1].name == event.step:
                 taken[-1] = replace(taken[-1], end=event)

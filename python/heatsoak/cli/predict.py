@@ -222,6 +222,9 @@ def predict_command(
         reads=units.parse_rate_mb_s,
         default=None,
     ),
+    for_ever: bool = common.option(
+        "--for-ever", "Also: the highest rate that it holds without end.", default=False
+    ),
     min_probability: float | None = common.option(
         "P",
         "Exit 1 if it holds the rate, or full speed, with a lower probability: 0.95, 95%.",
@@ -240,9 +243,9 @@ def predict_command(
 ) -> int:
     """With --cooling: how little cooling is enough, and what heatsinks would bring."""
     if cooling:
-        if heatsink is not None or holds_mb_s is not None or min_probability is not None:
+        if for_ever or any(one is not None for one in (heatsink, holds_mb_s, min_probability)):
             raise UsageError(
-                "--cooling: tries heatsinks itself: leave out --heatsink, --holds and "
+                "--cooling: tries heatsinks itself: leave out --heatsink, --holds, --for-ever and "
                 "--min-probability"
             )
         _advise(case, prices or [], output_format)
@@ -251,7 +254,7 @@ def predict_command(
         raise UsageError("--price: says what a heatsink costs: add --cooling")
     with common.progress_bar(stays=False) as progress:
         progress(0.0, f"predicting {case.workload}")
-        found = case.asked_of(predict, heatsink, holds_mb_s=holds_mb_s)
+        found = case.asked_of(predict, heatsink, holds_mb_s=holds_mb_s, for_ever=for_ever)
     common.show(found, output_format, print_prediction)
     kept = 1 - found.throttles if found.holds is None else found.holds
     if min_probability is None or kept >= min_probability:
@@ -287,6 +290,7 @@ _ALWAYS = (
     ("takes", "takes_s", "s"),
     ("reports at most", "max_reported_temp_c", "C"),
     ("its governor sees at most", "hidden_temp_c", "C"),
+    ("holds for ever", "for_ever_mb_s", "MB/s"),
 )
 #: Of the likely drives that heat slows.
 _SLOWED = (

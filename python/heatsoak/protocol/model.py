@@ -107,9 +107,17 @@ def _check_command(command: str) -> None:
 
 
 #: What a score is made of: rates; the mean time from issue to completion; the share of I/Os that
-#: took longer than 10 or 100 ms; the length of a step; energy.
+#: took longer than 10 or 100 ms; the length of a step; energy; of rounds that seek it, the rate
+#: that is held without end.
 Metric = Literal[
-    "iops", "mb_s", "service_us", "over_10ms_pct", "over_100ms_pct", "duration_s", "energy_j"
+    "iops",
+    "mb_s",
+    "service_us",
+    "over_10ms_pct",
+    "over_100ms_pct",
+    "duration_s",
+    "energy_j",
+    "limit_mb_s",
 ]
 #: Those that are rates.
 RATES = ("iops", "mb_s")
@@ -260,6 +268,9 @@ class Protocol(workload.StrictModel):
                         f"score '{score.name}' names '{name}', which is not a judged step"
                         f"{suggestion(name, judged)}{_list(judged)}"
                     )
+            sought = [one.tracks for one in self.rounds if one.until == "limit"]
+            if score.metric == "limit_mb_s" and not set(score.steps) <= set(sought):
+                raise ValueError(f"score '{score.name}': limit_mb_s needs rounds until = 'limit'")
 
     def _check_copies(self) -> None:
         if not self.copies:

@@ -440,8 +440,9 @@ class Rounds(BaseStep):
         at_most: how many rounds are taken, or with `until` at most.
         until: what ends them earlier: ``steady`` is SNIA's steady state, five rounds in a row that
             differ by at most 20 % of their average, with a line through them that rises or falls
-            by at most 10 %.
-        tracks: the step whose mean IOPS have to be steady.
+            by at most 10 %; ``limit`` is the highest rate that the drive holds without end: each
+            round runs its tracked step at another rate, until that is held or not.
+        tracks: the step whose mean IOPS have to be steady, or whose rate is sought.
         steps: of one round. A step with a table ``vary`` stands for one for each combination of
             the values in it, which its name may quote in braces.
     """
@@ -451,7 +452,7 @@ class Rounds(BaseStep):
     kind: Literal["rounds"]
     name: str = Field("rounds", min_length=1, max_length=200)
     at_most: int = Field(ge=1, le=1000)
-    until: Literal["steady"] | None = None
+    until: Literal["steady", "limit"] | None = None
     tracks: str | None = None
     steps: Annotated[list[SingleStep], Field(min_length=1), BeforeValidator(_varied)]
 
@@ -464,10 +465,11 @@ class Rounds(BaseStep):
                 "have: give it to the rounds"
             )
         if (self.until is None) != (self.tracks is None):
-            raise ValueError("until = 'steady' and tracks, which names a step, need each other")
+            kind = self.until or "steady"
+            raise ValueError(f"until = '{kind}' and tracks, which names a step, need each other")
         if self.until is None:
             return self
-        if self.at_most < MIN_STEADY_ROUNDS:
+        if self.until == "steady" and self.at_most < MIN_STEADY_ROUNDS:
             raise ValueError(
                 f"at_most is {self.at_most}: a steady state takes at least {MIN_STEADY_ROUNDS} "
                 "rounds"
@@ -477,6 +479,13 @@ class Rounds(BaseStep):
             raise ValueError(
                 f"tracks names '{self.tracks}', which is not a judged step of a round"
                 f"{suggestion(str(self.tracks), known)}"
+            )
+        sought = next(step for step in self.steps if step.name == self.tracks)
+        if self.until == "limit" and (
+            not isinstance(sought, WorkloadStep) or sought.runtime_s is None or sought.beside
+        ):
+            raise ValueError(
+                f"'{self.tracks}', whose rate is sought, needs a runtime, and no beside"
             )
         return self
 
@@ -493,7 +502,7 @@ class Rounds(BaseStep):
     @property
     def min_rounds(self) -> int:
         """The fewest rounds that it can end with."""
-        return self.at_most if self.until is None else MIN_STEADY_ROUNDS
+        return {None: self.at_most, "steady": MIN_STEADY_ROUNDS, "limit": 1}[self.until]
 
     @property
     def parts(self) -> tuple[SingleStep | Copy, ...]:
@@ -522,7 +531,8 @@ class Rounds(BaseStep):
         count = words.counted(len(self.steps), "step")
         if self.until is None:
             return f"{self.at_most} rounds of {count}"
-        return f"at most {self.at_most} rounds of {count}, until steady"
+        end = "until steady" if self.until == "steady" else "until its limit is known"
+        return f"at most {self.at_most} rounds of {count}, {end}"
 
 
 #: Any step of a protocol.

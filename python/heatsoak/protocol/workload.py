@@ -348,6 +348,18 @@ class Workload(Load):
         """Bytes per second that its limits permit each job, read or written; infinite without."""
         return min(self.rate or math.inf, (self.rate_iops or math.inf) * self.bs)
 
+    def at_mb_s(self, mb_s: float) -> Self:
+        """Return it held to a rate of reads and writes together, whatever its own is."""
+        share = max(self.read_share, 1 - self.read_share)
+        rate = max(round(1e6 * mb_s * share / self.numjobs), self.bs)
+        return self.model_copy(update={"rate": rate, "rate_iops": None})
+
+    @property
+    def limit_mb_s(self) -> float:
+        """The rate of reads and writes together that it is held to; infinite without any."""
+        share = max(self.read_share, 1 - self.read_share)
+        return self.most_bytes_s * self.numjobs / share / 1e6
+
     def transfer_bytes(self, target_bytes: int, span: int | None = None) -> int | None:
         """Bytes after which it ends, or None where only the runtime ends it.
 

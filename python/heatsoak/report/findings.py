@@ -344,7 +344,10 @@ def score_text(score: analysis.ScoreFindings) -> str:
     """Return a score with its unit: ``"11,204 IOPS"``; a dash if there is none."""
     if score.value is None:
         return "-"
-    return words.amount_text(score.value, "" if score.unit == "x" else score.unit).rstrip()
+    text = words.amount_text(score.value, "" if score.unit == "x" else score.unit).rstrip()
+    if score.range is None or score.range.low == score.range.high:
+        return text
+    return f"{text} ({words.span_text((score.range.low, score.range.high), digits=3)})"
 
 
 def print_copy(copy: analysis.CopyFindings, console: output.Console) -> None:

@@ -591,10 +591,7 @@ class _Unheated:
 
 def _wanted_mb_s(step: protocol.WorkloadStep) -> float:
     """The rate that a load is held to; infinite if it takes all it can get."""
-    return sum(
-        load.most_bytes_s * load.numjobs / max(load.read_share, 1 - load.read_share) / 1e6
-        for load in step.workloads
-    )
+    return sum(load.limit_mb_s for load in step.workloads)
 
 
 def _merged(parts: Sequence[dict[str, Any]], least_ios: float) -> list[dict[str, Any]]:

@@ -88,6 +88,7 @@ class Prediction(BaseModel):
         cliff: where a full cache or used-up spare area slows it, without heat.
         first: which of the two is likelier to slow it first.
         assumed: what was taken as given.
+        for_ever_mb_s: the highest rate that it holds without end, where that was asked for.
         held: what waits of a recorded workload, which asks for more or less as time passes; None
             for any other. `depth_pct` and `throttled_mb_s` are None for one.
     """
@@ -117,6 +118,7 @@ class Prediction(BaseModel):
     first: Literal["heat", "write-cache", "spare-area"] | None
     assumed: list[str]
     held: Held | None = None
+    for_ever_mb_s: Likely | None = None
 
     @property
     def may_throttle(self) -> bool:
@@ -133,15 +135,19 @@ def predict(
     enclosure: str | None = None,
     cooling: Cooling | None = None,
     holds_mb_s: float | None = None,
+    for_ever: bool = False,
     seed: int = 0,
 ) -> Prediction:
     """Return what a twin or a drive of the catalog would do under a workload.
 
     `before` are loads that prepare the drive, such as a fill, and pauses; it begins at rest. Of a
     demand, the first `duration_s` are followed. `enclosure` is one of the twin's places or of the
-    catalog's; without it, the twin's first or the drive's usual one. Raises UsageError for what is
-    unknown, or cannot be simulated, and for a rate to be held by a demand, which has its own.
+    catalog's; without it, the twin's first or the drive's usual one. `for_ever` asks also for the
+    rate that it holds without end. Raises UsageError for what is unknown, or cannot be simulated,
+    and for a rate to be held by a demand, which has its own.
     """
+    if isinstance(workload, Demand) and for_ever:
+        raise UsageError(f"{workload.name}: asks for rates of its own: leave out --for-ever")
     if isinstance(workload, Demand) and holds_mb_s is not None:
         raise UsageError(
             f"{workload.name}: asks for rates of its own, so none can be held: leave out "
@@ -150,7 +156,22 @@ def predict(
     case = WorkloadCase.of(
         subject, workload, duration_s, before=before, enclosure=enclosure, seed=seed
     )
-    return told(case, cooling or Cooling(), holds_mb_s)
+    found = told(case, cooling or Cooling(), holds_mb_s)
+    if not for_ever or isinstance(workload, Demand):
+        return found
+    from heatsoak.twin.forever import for_ever_mb_s  # few ask
+
+    held = for_ever_mb_s(
+        subject, workload, before=before, enclosure=enclosure, cooling=cooling, seed=seed
+    )
+    answer = f"{_for_ever_text(held)}. {found.answer}"
+    return found.model_copy(update={"for_ever_mb_s": held, "answer": answer})
+
+
+def _for_ever_text(held: ranges.Range) -> str:
+    if held.mid == 0:
+        return "Holds no rate for ever"
+    return f"Holds {words.rate_text(held.mid, 1)} for ever ({words.interval_text(held, 'MB/s', 1)})"
 
 
 def told(case: WorkloadCase, cooling: Cooling, holds_mb_s: float | None = None) -> Prediction:

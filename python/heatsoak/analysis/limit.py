@@ -1,0 +1,199 @@
+"""How fast a drive goes for ever: which rate is tried next, and what the rates tried so far tell.
+
+A rate is held where the temperature settles and nothing falls behind. Heat goes with what is
+moved, so that the settled temperature is nearly a line over the rate; the limit is where that line
+meets the temperature at which the drive fell behind.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from heatsoak import words
+from heatsoak.analysis.definitions import LAST_S, MIN_DROP
+from heatsoak.analysis.series import Array, RateSeries
+from heatsoak.ranges import Range
+
+#: A stream that gets less than this of its rate does not keep up with it.
+KEEPS_UP = 0.98
+#: A stream that got too little in each of so many minutes at its end has fallen behind.
+_MINUTES = 3
+#: Nearer rates than this cannot be told apart by a drive that is read in whole kelvins.
+_NEAR_X = 1.05
+#: A drive that gets less of its rate is punished for being hot; the next rate is so much lower.
+_PUNISHED, _LOWER = 0.4, 0.5
+#: After so many rates the line has been wrong too often: the rest is halved.
+_MOST_BY_LINE = 8
+#: Two rates whose temperatures make a line are at least so far apart.
+_APART = 0.85
+#: Time constants of drives, their heatsinks and cases.
+_TIME_CONSTANTS_S = np.geomspace(60.0, 3600.0, 25)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A rate that was tried from a rest.
+
+    Attributes:
+        asked_mb_s: of what took all it could get, what it got at first.
+        moved_mb_s: what it got in its last minute.
+        held_s: how long it kept up.
+        is_held: whether it kept up to its end.
+        temp_c: where its temperature settles, or was at most when it fell behind; None if not read.
+        rest_c: what it was when it began.
+    """
+
+    asked_mb_s: float
+    moved_mb_s: float
+    held_s: float
+    is_held: bool
+    temp_c: float | None = None
+    rest_c: float | None = None
+
+
+def _fell_behind_s(series: RateSeries, least_mb_s: float) -> float | None:
+    """When it first moved less in a second, in the first minute that got less in the mean."""
+    moved, measured_s = series.amounts.between(np.arange(0.0, series.duration_s + 1e-6))
+    minute = np.ones(int(LAST_S))
+    missing = least_mb_s * measured_s - moved
+    behind = np.flatnonzero(np.convolve(missing, minute, "valid") > 0)
+    if not len(behind):
+        return None
+    return float(behind[0] + np.argmax(missing[behind[0] :] > 0))
+
+
+def _first_mb_s(series: RateSeries) -> float:
+    """What a stream gets in its best ten seconds of the first minute."""
+    edges_s = np.arange(0.0, min(series.duration_s, LAST_S) + 1e-6, 10.0)
+    moved, measured_s = series.amounts.between(edges_s)
+    known = measured_s > 0
+    return float(np.max(moved[known] / measured_s[known], initial=0.0))
+
+
+def trial_of(
+    series: RateSeries, asked_mb_s: float | None, temps: tuple[Array, Array]
+) -> Trial | None:
+    """Return what a stream shows of its rate; `temps` are times and readings from its start.
+
+    Without a rate to ask for, it asked for what it got in its best seconds, of which a twentieth
+    less is not too little. What gets too little for a minute or two, as while a cache is folded,
+    and then keeps up, is held. None for one that is shorter than three minutes.
+    """
+    end_s = series.duration_s
+    edges_s = end_s - LAST_S * np.arange(_MINUTES + 1)
+    if edges_s[-1] < 0:
+        return None
+    wanted_mb_s = _first_mb_s(series) if asked_mb_s is None else asked_mb_s
+    kept_x = 1 - MIN_DROP if asked_mb_s is None else KEEPS_UP
+    least_mb_s = kept_x * wanted_mb_s
+    last = [series.mean(begin_s, s) for s, begin_s in pairwise(edges_s.tolist())]
+    is_held = max(last) >= least_mb_s
+    fell_s = None if is_held else _fell_behind_s(series, least_mb_s)
+    t_s, temps_c = temps
+    temp_c = rest_c = None
+    if len(temps_c):
+        temp_c = settled_c(t_s, temps_c) if fell_s is None else float(np.max(temps_c))
+        rest_c = float(temps_c[0])
+    moved_mb_s = series.mean(end_s - 0.5 * LAST_S, end_s)
+    held_s = end_s if fell_s is None else fell_s
+    return Trial(wanted_mb_s, moved_mb_s, held_s, is_held, temp_c, rest_c)
+
+
+def settled_c(t_s: Array, temps_c: Array) -> float:
+    """Return where a temperature is going to, by the time constant that fits its second half."""
+    half = t_s >= 0.5 * t_s[-1]
+    x, y = t_s[half], temps_c[half]
+    if len(y) < 10 or np.ptp(y) == 0:
+        return float(y[-1])
+    fits = []
+    for tau_s in _TIME_CONSTANTS_S:
+        columns = np.stack([np.ones_like(x), np.exp(-(x - x[0]) / tau_s)], axis=1)
+        (end_c, _), rest, *_ = np.linalg.lstsq(columns, y)
+        fits.append((float(rest[0]) if len(rest) else np.inf, float(end_c)))
+    # a reading in whole kelvins says little of what is far
+    return float(np.clip(min(fits)[1], y[-1] - 1.0, y[-1] + 3.0))
+
+
+def _bounds_mb_s(trials: Sequence[Trial]) -> tuple[float, float]:
+    """The highest rate that was held, 0 for none, and the lowest that was not, infinite for none.
+
+    A stream that asked for more and got just what is held says that there is no more.
+    """
+    low = max((one.asked_mb_s for one in trials if one.is_held), default=0.0)
+    fell = [one for one in trials if not one.is_held]
+    if any(KEEPS_UP * low < one.moved_mb_s < _NEAR_X * low for one in fell):
+        return low, _NEAR_X * low
+    return low, max(min((one.asked_mb_s for one in fell), default=np.inf), low)
+
+
+def limit_of(trials: Sequence[Trial]) -> Range | None:
+    """Return the highest rate that is held without end, MB/s, between what was held and what not.
+
+    None where nothing that was tried was held, nor is known to be.
+    """
+    low, high = _bounds_mb_s(trials)
+    if not low:
+        return None
+    if high == np.inf:
+        return Range(low, low, low, "this run")
+    by_line = _by_line(trials)
+    mid = 0.5 * (low + high) if by_line is None else float(np.clip(by_line, low, high))
+    return Range(low, mid, high, "this run")
+
+
+def next_mb_s(trials: Sequence[Trial]) -> float | None:
+    """Return which rate is to be tried after others, of which there is one at least.
+
+    None once it is known.
+    """
+    (low, high), last = _bounds_mb_s(trials), trials[-1]
+    if high == np.inf:
+        return None
+    if not low:
+        # what it is held to may be near what it holds, where it is not punished for being hot
+        is_near = len(trials) == 1 and _PUNISHED * high < last.moved_mb_s < high / _NEAR_X
+        return last.moved_mb_s if is_near else _LOWER * high
+    if high <= low * _NEAR_X:
+        return None
+    by_line = _by_line(trials) if len(trials) <= _MOST_BY_LINE else None
+    if by_line is None:
+        return float(np.sqrt(low * high))
+    step = _NEAR_X**0.5
+    if last.is_held and last.asked_mb_s >= by_line / step:
+        return min(last.asked_mb_s * _NEAR_X, high / step)
+    # a line that is wrong, as after rests that were too short, must not be followed in small steps
+    ends = low + (high - low) * np.array([0.15, 0.85 if last.is_held else 0.6])
+    return float(np.clip(by_line / step, *ends))
+
+
+def _by_line(trials: Sequence[Trial]) -> float | None:
+    """Where the settled temperature reaches that of falling behind, MB/s."""
+    fell = min((one for one in trials if not one.is_held), key=lambda one: one.asked_mb_s)
+    points = sorted((one.asked_mb_s, one.temp_c) for one in trials if one.is_held and one.temp_c)
+    if trials[0].rest_c is not None:
+        points.insert(0, (0.0, trials[0].rest_c))
+    if fell.temp_c is None or len(points) < 2:
+        return None
+    x1, y1 = points[-1]
+    # whole kelvins make no line of points that are near each other
+    x0, y0 = next((one for one in reversed(points) if one[0] < _APART * x1), points[0])
+    return float(x1 + (fell.temp_c - y1) * (x1 - x0) / (y1 - y0)) if y1 > y0 else None
+
+
+def limit_text(trials: Sequence[Trial], *, writes: bool) -> str:
+    """Return what was found, in a sentence without its full stop."""
+    what, limit = "writes" if writes else "reads", limit_of(trials)
+    if not trials:
+        return "no rate was tried"
+    first = trials[0]
+    if limit is None:
+        tried = words.rate_text(min(one.asked_mb_s for one in trials))
+        return f"no rate of {what} is known to be held for ever: not even {tried} was"
+    rate = words.rate_text(limit.mid)
+    if first.is_held:
+        return f"holds its full speed for ever: {rate} of {what}"
+    between = words.span_text((limit.low, limit.high), digits=3)
+    full, burst = words.rate_text(first.asked_mb_s), words.duration_text(first.held_s)
+    return f"holds {rate} of {what} for ever ({between}); full speed, {full}, for {burst} of a rest"
