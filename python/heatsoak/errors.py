@@ -9,6 +9,7 @@ HeatsoakError           3  something failed; base of all
 ├── ToolError           3  a drive or a tool failed
 │   └── ShutDownError   3  a drive overheated and shut itself down
 └── RunInterrupted    130  stopped by the user; the recording is kept
+    └── LimitReachedError 1  stopped by what the user said when to stop
 ```
 
 Every message is one line that says what is wrong (file, line or key) and what would be right.
@@ -73,6 +74,12 @@ class RunInterrupted(HeatsoakError):  # noqa: N818 -- not an error
     """The user stopped the run; the recording is kept."""
 
     exit_code = 130
+
+
+class LimitReachedError(RunInterrupted):
+    """Throughput fell, or the drive is too hot, and the user said to stop then."""
+
+    exit_code = 1
 
 
 def is_stop(error: BaseException) -> bool:

@@ -8,10 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from heatsoak import errors, system
 from heatsoak.analysis.limit import limit_text
 from heatsoak.analysis.rounds import judge_tracked, tracked_text
 from heatsoak.bench import probes
+from heatsoak.bench.falls import JUDGED_S, FallOptions, FallWatch
 from heatsoak.bench.heating import Heating, HeatSource
 from heatsoak.bench.plan import Turn, turns_of
 from heatsoak.bench.progress import Observer
@@ -29,7 +32,7 @@ from heatsoak.protocol import (
     Step,
     WorkloadStep,
 )
-from heatsoak.recording import Recording, attempt_name
+from heatsoak.recording import InMemoryRecording, Recording, attempt_name
 from heatsoak.recording.meta import Status
 from heatsoak.sensor import Sensor
 from heatsoak.target import base
@@ -79,6 +82,7 @@ class Conductor:
     observer: Observer
     past: Past | None = None
     warnings: Sequence[str] = ()
+    fall_options: FallOptions = field(default_factory=FallOptions)
     recorders: list[Recorder] = field(default_factory=list)
     #: What an observer is shown: one drive's readings, or for two the writing and the heat.
     latest: Latest = field(default_factory=Latest)
@@ -88,6 +92,12 @@ class Conductor:
             [turn.step for turn in self.turns],
             can_purge=all(target.identity.kind != "file" for target in self.drives.targets),
             warn=lambda text: self.recorders[0].note("warning", text),
+        )
+        self.falls = FallWatch(
+            self.fall_options,
+            self._recorded if self.fall_options.needs_judge else lambda: None,
+            partial(self.observer.on_note, "warning"),
+            is_simulated=self.drives.targets[0].identity.simulated,
         )
 
     def run(self, heat: Sequence[HeatSource]) -> list[Recording]:
@@ -99,7 +109,7 @@ class Conductor:
         try:
             self._start()
             self.heating = Heating(heat, self.recorders[0])
-            with self.heating.on(self.observer, self._wait):
+            with self.falls, self.heating.on(self.observer, self._wait):
                 for turn in self.turns:
                     self.observer.raise_if_stopped()
                     if self.past is not None and self._was_taken(turn, self.past):
@@ -111,6 +121,9 @@ class Conductor:
                         self._take_rounds(turn, turn.step, decision)
                     else:
                         self._take(turn, decision)
+        except errors.LimitReachedError as reached:
+            also = self._finish("interrupted", str(reached))
+            raise errors.LimitReachedError(f"{reached}{also}; {self._kept()}") from None
         except (KeyboardInterrupt, errors.RunInterrupted):
             also = self._finish("interrupted", "stopped by the user")
             raise errors.RunInterrupted(f"stopped{also}; {self._kept()}") from None
@@ -137,6 +150,8 @@ class Conductor:
         return self.observer.stop is not None and self.observer.stop.wait(_STOPS_WITHIN_S)
 
     def _start(self) -> None:
+        read = [column for sensor in self.sides[0].sensors for column in sensor.info.columns]
+        self.fall_options.require_readings([*self.drives.targets[0].columns(), *read])
         resumes = None if self.past is None else self.past.reopen()
         tell = self.observer.on_note
         for side, target in zip(self.sides, self.drives.targets, strict=True):
@@ -372,6 +387,7 @@ class Conductor:
                 for each in self.recorders:
                     each.check()
                 self.heating.check()
+                self.falls.look(self._now_s(), self.recorders[0].latest)
                 self.observer.raise_if_stopped()
                 self._show()
                 # all drives have come as far as each other with the last one
@@ -390,6 +406,14 @@ class Conductor:
             written = [each.latest.value("write_bw_mb_s") or 0.0 for each in self.recorders]
             self.latest.update({"write_bw_mb_s": sum(written)})
         self.observer.on_progress(self._now_s(), self.latest)
+
+    def _recorded(self) -> Recording | None:
+        """What was recorded in the last half hour."""
+        recorded = Recording.open(self.sides[0].directory)
+        samples = recorded.samples().filter(pl.col("t_s") > self._now_s() - JUDGED_S)
+        if samples.is_empty():
+            return None
+        return InMemoryRecording(recorded.path, recorded.meta, samples, recorded.events)
 
     def _now_s(self) -> float:
         """The time of the last drive, which is the destination of a copy."""

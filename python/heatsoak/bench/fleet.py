@@ -53,6 +53,8 @@ class Fleet(Generic[_Result]):
                         raise result
                 if tick is not None:
                     tick(len(runs) - len(pending))
+        except errors.LimitReachedError:
+            raise
         except (KeyboardInterrupt, errors.RunInterrupted):
             # the signal may also reach a worker, while it is inside of polars
             raise errors.RunInterrupted("stopped by the user") from None

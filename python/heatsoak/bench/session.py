@@ -15,6 +15,7 @@ from pathlib import Path
 from heatsoak import errors, writing
 from heatsoak.bench import by_hand, copying, directories, progress
 from heatsoak.bench.conductor import Conductor
+from heatsoak.bench.falls import FallOptions
 from heatsoak.bench.fleet import WORKERS, Fleet
 from heatsoak.bench.heating import Heaters, HeatSource
 from heatsoak.bench.places import (
@@ -52,11 +53,13 @@ class DriveOptions:
         power_sensor: the hwmon node that measures its power.
         sensors: the directory that an export's drive has its sensors in.
         thresholds: temperatures that an NVMe drive slows at, set for each run and put back.
+        falls: what is to be done when throughput falls; of any drive, simulated ones too.
     """
 
     power_sensor: str | None = None
     sensors: Path | None = None
     thresholds: hctm.Thresholds = field(default_factory=hctm.Thresholds)
+    falls: FallOptions = field(default_factory=FallOptions)
 
 
 def plan_session(
@@ -87,6 +90,8 @@ def plan_session(
         of_one_drive = {
             "--power-sensor": options.power_sensor is not None,
             "--sensors": options.sensors is not None,
+            "--stop-at": options.falls.limit is not None,
+            "--on-fall": options.falls.command is not None,
             hctm.OPTIONS: options.thresholds.is_asked,
             **{key: key in run.conditions for key in hctm.SETTINGS},
         }
@@ -301,7 +306,13 @@ class Session:
                     Side(part.protocol, part.conditions, own, sensors, known, part.part_of_copy)
                 )
             yield Conductor(
-                run.turns, drives_of(targets), sides, observer, past, self.protocol.notes
+                run.turns,
+                drives_of(targets),
+                sides,
+                observer,
+                past,
+                self.protocol.notes,
+                self.options.falls,
             )
 
     def _heat_of(self, run: PlannedRun, directory: Path) -> list[HeatSource]:
@@ -353,6 +364,8 @@ class Session:
             if self.place.is_simulated:
                 return fleet.make([partial(make, run) for run in runs])
             return self._walk(runs, make)
+        except errors.LimitReachedError:
+            raise
         except (KeyboardInterrupt, errors.RunInterrupted):
             kept = (
                 f"the recordings so far are in {directory}, and --resume continues them"

@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from heatsoak.analysis import RecordingFindings, analyze
+from heatsoak.analysis import RecordingFindings
+from heatsoak.bench.falls import JUDGED_S, FallOptions, FallWatch
 from heatsoak.bench.recorder import Latest, Recorder, Side, add_moved, nothing_moved
-from heatsoak.errors import ToolError, UsageError
+from heatsoak.errors import LimitReachedError, ToolError, UsageError
 from heatsoak.importer import WATCH, Log, divided
 from heatsoak.importer.recordings import to_recording
 from heatsoak.protocol import Conditions, Observation, Observed
@@ -27,13 +29,8 @@ from heatsoak.sensor.base import SensorInfo
 from heatsoak.target import base
 from heatsoak.target.device import DeviceInfo
 
-#: The verdict so far is about the last half hour.
-_JUDGED_S = 1800.0
 #: Older rows are kept for a while longer, since many are dropped at a time.
-_KEPT_S = 1.25 * _JUDGED_S
-#: It is worked out again after this, and so rarely that it takes a three-hundredth of a core.
-_JUDGE_AGAIN_S = 10.0
-_JUDGE_SHARE = 300.0
+_KEPT_S = 1.25 * JUDGED_S
 _BEAT_S = 0.5
 #: A drive that does not answer for this long is gone.
 _GONE_S = 5.0
@@ -61,6 +58,9 @@ class DriveWatch:
         interval_s: how often the kernel's counters are read.
         latest: the newest readings.
         findings: what the last half hour shows, as far as it has been judged.
+        fall_options: what is to be done when throughput falls.
+        warn: gets a line on what failed of that.
+        reached: why it was ended by that; None if it was not.
         moved: bytes and I/Os so far: `read_bytes`, `read_operations`, `write_bytes` and
             `write_operations`.
         sensors: those that are read, once it has begun.
@@ -73,6 +73,9 @@ class DriveWatch:
     interval_s: float = base.SAMPLE_S
     power_sensor: str | None = None
     latest: Latest = field(default_factory=Latest)
+    fall_options: FallOptions = field(default_factory=FallOptions)
+    warn: Callable[[str], None] = lambda _: None
+    reached: str | None = None
     findings: RecordingFindings | None = None
     elapsed_s: float = 0.0
     moved: dict[str, float] = field(default_factory=nothing_moved)
@@ -108,17 +111,22 @@ class DriveWatch:
             # the counters are read ten times as often as that
             sensors = [counters, *(one for one in others if one.info.name != "traffic")]
             self.sensors = [sensor.info for sensor in sensors]
+            self.fall_options.require_readings(c for info in self.sensors for c in info.columns)
             side = Side(protocol, self.conditions, self.directory, sensors)
             watched = _Watched(self.device.identity(str(self.device.path)), base.MonotonicClock())
             recorder = Recorder(side, watched, lambda *_: None, on_reading=take)
             recent = _Recent(recorder.writer.meta.columns)
+            judged = partial(self._recorded, recorder, recent)
+            falls = open_.enter_context(FallWatch(self.fall_options, judged, self.warn))
             self.latest = recorder.latest
             open_.enter_context(recorder.writer)
             recorder.start([])
             try:
-                self._wait(recorder, recent, duration_s, on_beat)
+                self._wait(recorder, falls, duration_s, on_beat)
             except KeyboardInterrupt:
                 reason = "stopped by the user"
+            except LimitReachedError as error:
+                reason = self.reached = str(error)
             except ToolError as error:
                 status, reason = "failed", str(error)
             finally:
@@ -134,11 +142,10 @@ class DriveWatch:
     def _wait(
         self,
         recorder: Recorder,
-        recent: "_Recent",
+        falls: FallWatch,
         duration_s: float | None,
         on_beat: Callable[["DriveWatch"], None],
     ) -> None:
-        judge_at_s = _JUDGE_AGAIN_S
         while duration_s is None or recorder.now_s() < duration_s:
             left_s = _BEAT_S if duration_s is None else duration_s - recorder.now_s()
             time.sleep(max(0.0, min(_BEAT_S, left_s)))
@@ -148,15 +155,14 @@ class DriveWatch:
                 sysfs.directory_of_name(self.device.name, self.roots) is None
             ):
                 raise ToolError(f"{self.device.path}: is gone")
-            if self.elapsed_s >= judge_at_s:
-                began_s = time.thread_time()
-                if not (samples := recent.samples()).is_empty():
-                    meta = recorder.writer.meta
-                    held = InMemoryRecording(self.directory, meta, samples, [])
-                    self.findings = analyze([divided(held)]).recordings[0]
-                spent_s = time.thread_time() - began_s
-                judge_at_s = recorder.now_s() + max(_JUDGE_AGAIN_S, _JUDGE_SHARE * spent_s)
+            falls.look(self.elapsed_s, self.latest)
+            self.findings = falls.findings
             on_beat(self)
+
+    def _recorded(self, recorder: Recorder, recent: "_Recent") -> Recording | None:
+        if (samples := recent.samples()).is_empty():
+            return None
+        return divided(InMemoryRecording(self.directory, recorder.writer.meta, samples, []))
 
     def _finish(self, recorder: Recorder, status: Status, reason: str | None) -> Recording:
         """Close it, with a step for each stretch of load that was seen."""
@@ -199,7 +205,7 @@ class _Watched:
 
 
 class _Recent:
-    """The rows of the last `_JUDGED_S`, in one table: as Python's own they take ten times as much.
+    """The rows of the last `JUDGED_S`, in one table: as Python's own they take ten times as much.
 
     They are added by the sensors' threads and asked for by another.
     """
@@ -225,5 +231,5 @@ class _Recent:
     def _rows(self) -> NDArray[np.float64]:
         rows = np.array(self._table, dtype=np.float64).reshape(-1, len(self._columns))
         t_s = rows[:, self._columns.index("t_s")]
-        recent: NDArray[np.float64] = rows[t_s >= np.max(t_s, initial=0.0) - _JUDGED_S]
+        recent: NDArray[np.float64] = rows[t_s >= np.max(t_s, initial=0.0) - JUDGED_S]
         return recent

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from heatsoak.analysis import Findings
+    from heatsoak.bench.falls import Limit
     from heatsoak.importer import Options
     from heatsoak.protocol import Protocol
     from heatsoak.recording import Recording
@@ -149,6 +150,31 @@ RecordingsArgument = Annotated[
     list[Path],
     argument("RECORDING|FILE...", "Recordings, directories of recordings, or logs of other tools."),
 ]
+
+
+def limit_option(names: str, what: str) -> Any:
+    """Return an option for what ends a recording that is being made."""
+    return option(
+        f"{names} fall|throttle|TEMP",
+        f"{what} with exit code 1 when throughput falls, when heat makes it fall, or above 75C...",
+        reads=_limit,
+        offers=completion.limits,
+        default=None,
+    )
+
+
+def _limit(text: str | float) -> Limit:
+    from heatsoak.bench.falls import read_limit  # takes a while to load
+
+    return read_limit(text)
+
+
+def _command(text: str | list[str]) -> list[str]:
+    from heatsoak.bench.falls import read_command  # takes a while to load
+
+    return read_command(text) if isinstance(text, str) else text
+
+
 #: `report` takes the only condition that differs.
 BY = option(
     "--by KEY",
@@ -189,6 +215,15 @@ MetricsOption = Annotated[
     option(
         "--metrics ADDRESS:PORT",
         "Serve metrics for Prometheus here, or on a port of 127.0.0.1: 9101.",
+        is_rare=True,
+    ),
+]
+OnFallOption = Annotated[
+    Any,
+    option(
+        "--on-fall COMMAND",
+        "Run a program for each fall of throughput, with what is seen as JSON on standard input.",
+        reads=_command,
         is_rare=True,
     ),
 ]

@@ -112,6 +112,11 @@ def labels() -> list[str]:
     return list(dict.fromkeys(f"{key}={value}" for place in places for key, value in place.items()))
 
 
+def limits() -> list[str]:
+    """Return what may end a recording beside a temperature."""
+    return ["fall", "throttle"]
+
+
 def compared_by(ctx: typer.Context) -> list[str]:
     """Return what the recordings that were typed can be compared by."""
     from heatsoak.comparison.runs import KEYS

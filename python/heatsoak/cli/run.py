@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from heatsoak import errors, words, writing
 from heatsoak.bench import by_hand, directories
+from heatsoak.bench.falls import FallOptions
 from heatsoak.bench.session import DriveOptions, Session, plan_session
 from heatsoak.cli import common, completion
 from heatsoak.cli.overview import length_text
 from heatsoak.files import free_path
 from heatsoak.output import Console, Text, announce, print_json, table_of
 from heatsoak.protocol import load
-from heatsoak.recording import Recording
+from heatsoak.recording import Recording, find_recordings
 from heatsoak.target import hctm, parse_place
 from heatsoak.units import parse_number
 
@@ -56,6 +57,8 @@ def run_command(
     power_sensor: common.PowerSensorOption = None,
     tmt1_c: float | None = _threshold("TMT1"),
     tmt2_c: float | None = _threshold("TMT2"),
+    stop_at: Any = common.limit_option("--stop-at", "Stop"),
+    on_fall: common.OnFallOption = None,
     resume: bool = common.option(
         "--resume",
         "Resume what was started in -o, or the last run that was cut short.",
@@ -68,6 +71,7 @@ def run_command(
 ) -> int:
     on, erase = _target(drive.on, directory), drive.erase
     sensors = None if drive.sensors is None else Path(drive.sensors)
+    falls = FallOptions(stop_at, "--stop-at", on_fall)
     references = common.referred_to(reference)
     resumes = output if resume else None
     if resume and output is None:
@@ -77,7 +81,7 @@ def run_command(
         replace(parse_place(to or on), resumes=resumes),
         wanted.load,
         copy_from=None if to is None else lambda: parse_place(on),
-        options=DriveOptions(power_sensor, sensors, hctm.Thresholds(tmt1_c, tmt2_c)),
+        options=DriveOptions(power_sensor, sensors, hctm.Thresholds(tmt1_c, tmt2_c), falls),
         tell=None if dry_run else announce,
         warn=announce,
     )
@@ -90,13 +94,17 @@ def run_command(
     into = directories.chosen(output or resumes, session.protocol.name, resume=resume)
     if resume and output is None:
         announce(f"resuming {into}")
-    recordings = session.record(into, resume=resume)
+    reached: errors.LimitReachedError | None = None
+    try:
+        recordings = session.record(into, resume=resume)
+    except errors.LimitReachedError as error:
+        reached, recordings = error, find_recordings(into)
     from heatsoak.analysis import analyze  # a dry run needs none of it
 
     findings = analyze(recordings, references=references)
     together = Path(os.path.commonpath([recording.path for recording in recordings]))
     common.show_findings(findings, recordings, output_format, evidence=evidence, paths=[together])
-    return limits.exit_code(findings)
+    return limits.exit_code(findings) if reached is None else common.limit_broken(str(reached))
 
 
 def _target(on: str | None, directory: str | None) -> str:

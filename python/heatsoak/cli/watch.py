@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.live import Live
 
@@ -11,7 +11,7 @@ from heatsoak.analysis import analyze
 from heatsoak.bench.directories import default_directory
 from heatsoak.cli import common, completion
 from heatsoak.errors import UsageError
-from heatsoak.output import LINE_INTERVAL_S, Console, print_err
+from heatsoak.output import LINE_INTERVAL_S, Console, announce, print_err
 from heatsoak.output import lines as stacked
 from heatsoak.protocol import read_labels
 from heatsoak.report.steps import sentence
@@ -41,6 +41,8 @@ def watch_command(
         reads=common.seconds_between(0.1),
         default=None,
     ),
+    until: Any = common.limit_option("--until", "End"),
+    on_fall: common.OnFallOption = None,
     interval_s: float = common.option(
         "--interval TIME",
         "How often the counters are read.",
@@ -60,6 +62,7 @@ def watch_command(
     """Ctrl-C ends it. The drive is neither loaded nor opened for writing."""
     system.require_linux("heatsoak watch")
     # the readers of logs take a while to load, and every command loads this module
+    from heatsoak.bench.falls import FallOptions
     from heatsoak.bench.metrics import Metrics, seen_of, serving
     from heatsoak.bench.watch import DriveWatch
 
@@ -73,12 +76,16 @@ def watch_command(
         roots=roots,
         interval_s=interval_s,
         power_sensor=power_sensor,
+        fall_options=FallOptions(until, "--until", on_fall),
+        warn=lambda text: announce(f"warning: {text}"),
     )
     seen = Metrics(lambda: [seen_of(watch)])
     with serving(seen, metrics), _View(watch) as view:
         recording = watch.run(duration_s, view.draw)
     findings = analyze([recording])
     common.show_findings(findings, [recording], output_format, evidence=evidence, paths=[directory])
+    if watch.reached is not None:
+        return common.limit_broken(watch.reached)
     return common.LimitOptions(fail_on).exit_code(findings)
 
 
