@@ -13,8 +13,7 @@ import polars as pl
 from heatsoak import errors, system
 from heatsoak.analysis.limit import limit_text
 from heatsoak.analysis.rounds import judge_tracked, tracked_text
-from heatsoak.bench import probes
-from heatsoak.bench.falls import JUDGED_S, FallOptions, FallWatch
+from heatsoak.bench import falls, probes
 from heatsoak.bench.heating import Heating, HeatSource
 from heatsoak.bench.plan import Turn, turns_of
 from heatsoak.bench.progress import Observer
@@ -82,7 +81,7 @@ class Conductor:
     observer: Observer
     past: Past | None = None
     warnings: Sequence[str] = ()
-    fall_options: FallOptions = field(default_factory=FallOptions)
+    fall_options: falls.FallOptions = field(default_factory=falls.FallOptions)
     recorders: list[Recorder] = field(default_factory=list)
     #: What an observer is shown: one drive's readings, or for two the writing and the heat.
     latest: Latest = field(default_factory=Latest)
@@ -93,7 +92,7 @@ class Conductor:
             can_purge=all(target.identity.kind != "file" for target in self.drives.targets),
             warn=lambda text: self.recorders[0].note("warning", text),
         )
-        self.falls = FallWatch(
+        self.falls = falls.FallWatch(
             self.fall_options,
             self._recorded if self.fall_options.needs_judge else lambda: None,
             partial(self.observer.on_note, "warning"),
@@ -410,7 +409,7 @@ class Conductor:
     def _recorded(self) -> Recording | None:
         """What was recorded in the last half hour."""
         recorded = Recording.open(self.sides[0].directory)
-        samples = recorded.samples().filter(pl.col("t_s") > self._now_s() - JUDGED_S)
+        samples = recorded.samples().filter(pl.col("t_s") > self._now_s() - falls.JUDGED_S)
         if samples.is_empty():
             return None
         return InMemoryRecording(recorded.path, recorded.meta, samples, recorded.events)

@@ -15,11 +15,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from heatsoak import errors, importer
 from heatsoak.analysis import RecordingFindings
-from heatsoak.bench.falls import JUDGED_S, FallOptions, FallWatch
+from heatsoak.bench import falls
 from heatsoak.bench.recorder import Latest, Recorder, Side, add_moved, nothing_moved
-from heatsoak.errors import LimitReachedError, ToolError, UsageError
-from heatsoak.importer import WATCH, Log, divided
 from heatsoak.importer.recordings import to_recording
 from heatsoak.protocol import Conditions, Observation, Observed
 from heatsoak.recording import InMemoryRecording, Recording, SensorMeta, schema_of
@@ -30,7 +29,7 @@ from heatsoak.target import base
 from heatsoak.target.device import DeviceInfo
 
 #: Older rows are kept for a while longer, since many are dropped at a time.
-_KEPT_S = 1.25 * JUDGED_S
+_KEPT_S = 1.25 * falls.JUDGED_S
 _BEAT_S = 0.5
 #: A drive that does not answer for this long is gone.
 _GONE_S = 5.0
@@ -46,7 +45,7 @@ def read_once(device: DeviceInfo, roots: Roots) -> Recording:
         sensor.close()
     samples = pl.DataFrame([row], schema=schema_of(row))
     drive = asdict(device.identity(str(device.path)))
-    log = Log("reading", str(device.path), samples, drive=drive, sensors=tuple(known))
+    log = importer.Log("reading", str(device.path), samples, drive=drive, sensors=tuple(known))
     return to_recording(log, {})
 
 
@@ -73,7 +72,7 @@ class DriveWatch:
     interval_s: float = base.SAMPLE_S
     power_sensor: str | None = None
     latest: Latest = field(default_factory=Latest)
-    fall_options: FallOptions = field(default_factory=FallOptions)
+    fall_options: falls.FallOptions = field(default_factory=falls.FallOptions)
     warn: Callable[[str], None] = lambda _: None
     reached: str | None = None
     findings: RecordingFindings | None = None
@@ -90,12 +89,12 @@ class DriveWatch:
         disk = sysfs.directory_of_name(self.device.name, self.roots)
         counters = None if disk is None else CountersSensor.find(disk, self.interval_s)
         if counters is None:
-            raise UsageError(
+            raise errors.UsageError(
                 f"{self.device.path}: the kernel does not count its I/O (queue/iostats in "
                 f"/sys/block/{self.device.name} switches that on)"
             )
         protocol = Observation(
-            name=WATCH, title="watched, loaded by others", steps=[Observed(name="load")]
+            name=importer.WATCH, title="watched, loaded by others", steps=[Observed(name="load")]
         )
 
         def take(row: dict[str, float]) -> None:
@@ -117,32 +116,32 @@ class DriveWatch:
             recorder = Recorder(side, watched, lambda *_: None, on_reading=take)
             recent = _Recent(recorder.writer.meta.columns)
             judged = partial(self._recorded, recorder, recent)
-            falls = open_.enter_context(FallWatch(self.fall_options, judged, self.warn))
+            acting = open_.enter_context(falls.FallWatch(self.fall_options, judged, self.warn))
             self.latest = recorder.latest
             open_.enter_context(recorder.writer)
             recorder.start([])
             try:
-                self._wait(recorder, falls, duration_s, on_beat)
+                self._wait(recorder, acting, duration_s, on_beat)
             except KeyboardInterrupt:
                 reason = "stopped by the user"
-            except LimitReachedError as error:
+            except errors.LimitReachedError as error:
                 reason = self.reached = str(error)
-            except ToolError as error:
+            except errors.ToolError as error:
                 status, reason = "failed", str(error)
             finally:
                 recorder.poller.stop()
             try:
                 recording = self._finish(recorder, status, reason)
-            except ToolError as error:
+            except errors.ToolError as error:
                 status, reason = "failed", reason if status == "failed" else str(error)
         if status == "failed":
-            raise ToolError(f"{reason}; the recording so far is in {self.directory}")
+            raise errors.ToolError(f"{reason}; the recording so far is in {self.directory}")
         return recording
 
     def _wait(
         self,
         recorder: Recorder,
-        falls: FallWatch,
+        acting: falls.FallWatch,
         duration_s: float | None,
         on_beat: Callable[["DriveWatch"], None],
     ) -> None:
@@ -154,21 +153,23 @@ class DriveWatch:
             if self.elapsed_s - (self.latest.value("t_s") or 0.0) > _GONE_S and (
                 sysfs.directory_of_name(self.device.name, self.roots) is None
             ):
-                raise ToolError(f"{self.device.path}: is gone")
-            falls.look(self.elapsed_s, self.latest)
-            self.findings = falls.findings
+                raise errors.ToolError(f"{self.device.path}: is gone")
+            acting.look(self.elapsed_s, self.latest)
+            self.findings = acting.findings
             on_beat(self)
 
     def _recorded(self, recorder: Recorder, recent: "_Recent") -> Recording | None:
         if (samples := recent.samples()).is_empty():
             return None
-        return divided(InMemoryRecording(self.directory, recorder.writer.meta, samples, []))
+        return importer.divided(
+            InMemoryRecording(self.directory, recorder.writer.meta, samples, [])
+        )
 
     def _finish(self, recorder: Recorder, status: Status, reason: str | None) -> Recording:
         """Close it, with a step for each stretch of load that was seen."""
         writer, duration_s = recorder.writer, recorder.now_s()
         plain = Recording.open(self.directory)
-        worked = divided(plain)
+        worked = importer.divided(plain)
         if not isinstance(worked, InMemoryRecording) or recorder.unwritten is not None:
             writer.finish(status, duration_s, reason)
             return Recording.open(self.directory)
@@ -205,7 +206,7 @@ class _Watched:
 
 
 class _Recent:
-    """The rows of the last `JUDGED_S`, in one table: as Python's own they take ten times as much.
+    """The rows of the last half hour, in one table: as Python's own they take ten times as much.
 
     They are added by the sensors' threads and asked for by another.
     """
@@ -231,5 +232,5 @@ class _Recent:
     def _rows(self) -> NDArray[np.float64]:
         rows = np.array(self._table, dtype=np.float64).reshape(-1, len(self._columns))
         t_s = rows[:, self._columns.index("t_s")]
-        recent: NDArray[np.float64] = rows[t_s >= np.max(t_s, initial=0.0) - JUDGED_S]
+        recent: NDArray[np.float64] = rows[t_s >= np.max(t_s, initial=0.0) - falls.JUDGED_S]
         return recent
