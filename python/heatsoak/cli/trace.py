@@ -30,8 +30,7 @@ def trace_command(
         str,
         common.argument(
             "FILE|SHAPE",
-            "A trace (fio iolog, blkparse text, MSR-Cambridge CSV), a bundled shape (destroyer, "
-            "heavy, light), or a shape's TOML file.",
+            "A trace (fio's, blkparse's, MSR's), destroyer, heavy, light, or a shape's TOML file.",
             offers=catalog.trace_ids,
         ),
     ],

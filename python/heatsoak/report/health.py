@@ -3,9 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from heatsoak import words
+from heatsoak import output, words
 from heatsoak.analysis.health import STATES, DriveHealth
-from heatsoak.output import Console, Text, table_of
 
 _STYLES = {"alarm": "bold red", "throttled": "yellow", "over-limits": "yellow", "hot": "yellow"}
 #: What so many drives are said to do, by their state.
@@ -31,22 +30,22 @@ def sentence_of(rows: Sequence[DriveHealth]) -> str:
     return of_all if worst.state in ("unknown", "fine") else f"{of_all} {first}"
 
 
-def print_health(rows: Sequence[DriveHealth], console: Console) -> None:
+def print_health(rows: Sequence[DriveHealth], console: output.Console) -> None:
     """Print how it is with the drives, and the worst of them a line each."""
-    console.print(Text(sentence_of(rows), style="bold"), soft_wrap=True)
+    console.print(output.Text(sentence_of(rows), style="bold"), soft_wrap=True)
     console.print()
     numbers = ("Now", "Throttled", "Above its limits")
-    table = table_of("Drive", "State", *numbers, "", numbers=numbers)
+    table = output.table_of("Drive", "State", *numbers, "", numbers=numbers)
     for row in rows[:_MAX_LINES]:
         table.add_row(
-            Text(row.drive),
-            Text(row.state, style=_STYLES.get(row.state, "")),
+            output.Text(row.drive),
+            output.Text(row.state, style=_STYLES.get(row.state, "")),
             words.known_text(row.temp_c, words.temp_text),
             words.known_text(
                 row.throttled_pct, lambda pct: f"{words.percent_text(pct)} of its time"
             ),
             words.known_text(row.over_limits_s or None, words.duration_text),
-            Text(row.doubt or (row.text if row.state in ("alarm", "unknown") else "")),
+            output.Text(row.doubt or (row.text if row.state in ("alarm", "unknown") else "")),
         )
     console.print(table)
     if (left := Counter(row.state for row in rows[_MAX_LINES:])) != Counter():
