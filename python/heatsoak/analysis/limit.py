@@ -200,4 +200,4 @@ def limit_text(trials: Sequence[Trial], *, writes: bool) -> str:
         return f"holds its full speed for ever: {rate} of {what}"
     between = words.span_text((limit.low, limit.high), digits=3)
     full, burst = words.rate_text(first.asked_mb_s), words.duration_text(first.held_s)
-    return f"holds {rate} of {what} for ever ({between}); full speed, {full}, for {burst} of a rest"
+    return f"holds {rate} of {what} for ever ({between}); {full} for {burst} after a rest"
