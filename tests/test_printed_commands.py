@@ -10,7 +10,7 @@ import pytest
 from command import done_here, heatsoak_here, json_here
 from compared import READ, falling, run, steady
 from heatsoak import open_all
-from heatsoak.cli.commands import COMMANDS
+from heatsoak.cli import commands
 from heatsoak.protocol import bundled
 from idle_logs import idle_log
 from paged import page_of
@@ -27,6 +27,7 @@ SCREENS = [
     "report 'my runs/cool' -o x.html", "run", "run quick --on /dev/null",
     "run quick --on samsng-950-pro-512", "analyse log.csv", "rnu", "test",
 ]  # fmt: skip
+COMMANDS = {name for rows in commands.COMMANDS.values() for name in rows}
 #: Words of commands, behind which nothing of theirs need follow.
 NAMES = {*COMMANDS, *bundled(), "drives", "places", "protocols", "nbd", "reproduce", "schema"}
 #: Options without a value, behind which a sentence may go on.

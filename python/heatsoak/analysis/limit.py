@@ -116,16 +116,20 @@ def settled_c(t_s: Array, temps_c: Array) -> float:
     return float(np.clip(min(fits)[1], y[-1] - 1.0, y[-1] + 3.0))
 
 
-def _bounds_mb_s(trials: Sequence[Trial]) -> tuple[float, float]:
-    """The highest rate that was held, 0 for none, and the lowest that was not, infinite for none.
+def _bounds_mb_s(trials: Sequence[Trial]) -> tuple[float, float | None, float]:
+    """The highest rate that was held, 0 for none, a likely limit, and the lowest that was not.
 
-    A stream that asked for more and got just what is held says that there is no more.
+    Infinite where all were held. A stream that asked for more and got just what is held says that
+    there is no more.
     """
     low = max((one.asked_mb_s for one in trials if one.is_held), default=0.0)
     fell = [one for one in trials if not one.is_held]
-    if any(KEEPS_UP * low < one.moved_mb_s < _NEAR_X * low for one in fell):
-        return low, _NEAR_X * low
-    return low, max(min((one.asked_mb_s for one in fell), default=np.inf), low)
+    left = [one.moved_mb_s for one in fell if KEEPS_UP * low < one.moved_mb_s < _NEAR_X * low]
+    if left:
+        return low, max(min(left), low), _NEAR_X * low
+    high = max(min((one.asked_mb_s for one in fell), default=np.inf), low)
+    by_line = _by_line(trials) if fell else None
+    return low, by_line, high
 
 
 def limit_of(trials: Sequence[Trial]) -> Range | None:
@@ -133,14 +137,14 @@ def limit_of(trials: Sequence[Trial]) -> Range | None:
 
     None where nothing that was tried was held, nor is known to be.
     """
-    low, high = _bounds_mb_s(trials)
+    low, likely, high = _bounds_mb_s(trials)
     if not low:
         return None
     if high == np.inf:
         return Range(low, low, low, "this run")
-    by_line = _by_line(trials)
-    mid = 0.5 * (low + high) if by_line is None else float(np.clip(by_line, low, high))
-    return Range(low, mid, high, "this run")
+    # a line that leads elsewhere says nothing
+    is_within = likely is not None and low <= likely <= high
+    return Range(low, likely if is_within and likely else 0.5 * (low + high), high, "this run")
 
 
 def next_mb_s(trials: Sequence[Trial]) -> float | None:
@@ -148,21 +152,21 @@ def next_mb_s(trials: Sequence[Trial]) -> float | None:
 
     None once it is known.
     """
-    (low, high), last = _bounds_mb_s(trials), trials[-1]
+    (low, likely, high), last = _bounds_mb_s(trials), trials[-1]
     if high == np.inf:
         return None
     if not low:
         # what it is held to may be near what it holds, where it is not punished for being hot
         is_near = len(trials) == 1 and _PUNISHED * high < last.moved_mb_s < high / _NEAR_X
-        return last.moved_mb_s if is_near else _LOWER * high
+        return float(last.moved_mb_s) if is_near else _LOWER * high
     if high <= low * _NEAR_X:
         return None
-    by_line = _by_line(trials) if len(trials) <= _MOST_BY_LINE else None
+    by_line = likely if len(trials) <= _MOST_BY_LINE else None
     if by_line is None:
         return float(np.sqrt(low * high))
     step = _NEAR_X**0.5
     if last.is_held and last.asked_mb_s >= by_line / step:
-        return min(last.asked_mb_s * _NEAR_X, high / step)
+        return float(min(last.asked_mb_s * _NEAR_X, high / step))
     # a line that is wrong, as after rests that were too short, must not be followed in small steps
     ends = low + (high - low) * np.array([0.15, 0.85 if last.is_held else 0.6])
     return float(np.clip(by_line / step, *ends))
@@ -196,4 +200,4 @@ def limit_text(trials: Sequence[Trial], *, writes: bool) -> str:
         return f"holds its full speed for ever: {rate} of {what}"
     between = words.span_text((limit.low, limit.high), digits=3)
     full, burst = words.rate_text(first.asked_mb_s), words.duration_text(first.held_s)
-    return f"holds {rate} of {what} for ever ({between}); full speed, {full}, for {burst} of a rest"
+    return f"holds {rate} of {what} for ever ({between}); {full} for {burst} after a rest"

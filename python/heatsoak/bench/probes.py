@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from heatsoak import words
+from heatsoak.analysis import limit
 from heatsoak.analysis.falls import Drop
 from heatsoak.analysis.falls.find import MIN_S
-from heatsoak.analysis.limit import Trial, next_mb_s, trial_of
 from heatsoak.analysis.rounds import mean_iops
 from heatsoak.analysis.series import throughput
 from heatsoak.analysis.view import drops_of
@@ -73,19 +73,19 @@ class Seeker:
     """
 
     tracks: str
-    trials: list[Trial] = field(default_factory=list)
+    trials: list[limit.Trial] = field(default_factory=list)
     _asked_mb_s: float | None = None
     _temps_c: list[tuple[float, float]] = field(default_factory=list)
 
     @property
     def is_over(self) -> bool:
         """Whether no further rate need be tried."""
-        return bool(self.trials) and next_mb_s(self.trials) is None
+        return bool(self.trials) and limit.next_mb_s(self.trials) is None
 
     def aimed(self, step: WorkloadStep, rate_mb_s: float | None = None) -> WorkloadStep:
         """Return the step at the next rate, or at the one that it was recorded with."""
         self._temps_c = []
-        self._asked_mb_s = rate_mb_s or (next_mb_s(self.trials) if self.trials else None)
+        self._asked_mb_s = rate_mb_s or (limit.next_mb_s(self.trials) if self.trials else None)
         return step if self._asked_mb_s is None else step.at_mb_s(self._asked_mb_s)
 
     def see(self, t_s: float, temp_c: float | None) -> None:
@@ -93,7 +93,7 @@ class Seeker:
         if temp_c is not None:
             self._temps_c.append((t_s, temp_c))
 
-    def judge(self, rates: _Rates) -> Trial | None:
+    def judge(self, rates: _Rates) -> limit.Trial | None:
         """Return what the stream that runs has shown so far."""
         if not rates.frames or rates.start_s is None:
             return None
@@ -101,7 +101,7 @@ class Seeker:
         first = float(rates.frames[0]["t_s"][0] - (rates.frames[0]["interval_s"][0] or 0.0))
         readings = np.array(self._temps_c).reshape(-1, 2).T
         temps = readings[0] - first, readings[1]
-        return trial_of(throughput(rates.frames[0], first), self._asked_mb_s, temps)
+        return limit.trial_of(throughput(rates.frames[0], first), self._asked_mb_s, temps)
 
     def has_settled(self) -> bool:
         """Whether the temperature no longer rises."""
