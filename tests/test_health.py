@@ -90,8 +90,8 @@ def test_the_state_that_fails_is_chosen(fleet: Path, state: str) -> None:
         is_worse = name != "fine" and list(alone.values()).index(name) <= STATES.index(state)
         assert done.returncode == (1 if is_worse else 0)
         assert ("exit code 1: " in done.stderr) == is_worse
-    said = complaint(heatsoak_here("list", "--fail-on", state, cwd=fleet), 2)
-    assert "says when --health fails" in said
+    done = heatsoak_here("list", "--fail-on", state, cwd=fleet)
+    assert "says when --health fails" in complaint(done, 2)
 
 
 def test_a_composite_that_its_own_sensors_belie_is_told_and_no_heat(tmp_path: Path) -> None:

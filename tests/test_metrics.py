@@ -269,8 +269,7 @@ def test_rules_for_a_model_alarm_where_such_a_drive_is_as_hot_as_it_throttles(
         (tmp_path / "test.yml").write_text(json.dumps(test))
         assert passes("check", "rules", "rules.yml", cwd=tmp_path)
         assert passes("test", "rules", "test.yml", cwd=tmp_path)
-    said = complaint(heatsoak_here("list", "--alert", "json", cwd=tmp_path), 2)
-    assert "is for a drive: heatsoak list drives NAME" in said
+    assert "is for a drive" in complaint(heatsoak_here("list", "--alert", "json", cwd=tmp_path), 2)
 
 
 def minutes(run: Recording, device: str) -> dict[str, list[str]]:

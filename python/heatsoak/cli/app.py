@@ -125,8 +125,7 @@ def _said_of(error: typer.exceptions.TyperException) -> str:
         many = "is one word" if " " not in extra[1] else "are words"
         return f"'{extra[1]}' {many} too many: {usage}"
     if context is not None and said.startswith("Missing"):
-        usage = " ".join(context.get_usage().removeprefix("Usage:").split())
-        said = f"{said.rstrip('.')}: {usage}"
+        said = f"{said.rstrip('.')}: {context.command_path} --help says what it takes"
     if context is not None and hasattr(error, "option_name"):
         said = f"{said.rstrip('.')}: {context.command_path} --help-all lists its options"
     name = getattr(error, "option_name", "")
