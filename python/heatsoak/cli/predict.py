@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from rich.table import Table
@@ -91,7 +92,7 @@ def print_twin(
         console.print(Text(f"  next: {experiment.answer}"), soft_wrap=True)
         how = "--next FILE writes it as a protocol"
         if next_run is not None:
-            how = f"heatsoak run {next_run} --on DRIVE"
+            how = f"heatsoak run {quote(str(next_run))} --on DRIVE"
         console.print(Text(f"    {how}"), soft_wrap=True)
     console.print()
     console.print(_parameters(twin))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any, Literal
 
 from heatsoak import errors, system, toml, writing
@@ -135,9 +136,10 @@ def _followed(asked: running.RackRequest) -> state.Rack:
     try:
         return running.run_rack(asked)
     except KeyboardInterrupt:
+        into = quote(str(asked.directory))
         raise errors.RunInterrupted(
-            f"no longer followed; tests go on on their hosts: the same command with -o "
-            f"{asked.directory} follows them again, heatsoak rack stop {asked.directory} stops them"
+            f"no longer followed; tests go on on their hosts: the same command with -o {into} "
+            f"follows them again, heatsoak rack stop {into} stops them"
         ) from None
 
 
@@ -148,7 +150,7 @@ def stop_command(
     """What they recorded is kept."""
     count = running.stop_rack(directory, Reach(by))
     told = counted(count, "test was", "tests were")
-    print_out(f"{told} told to stop; heatsoak rack run with -o {directory} collects what there is")
+    print_out(f"{told} told to stop; heatsoak rack run with -o {quote(str(directory))} collects it")
     return 0
 
 

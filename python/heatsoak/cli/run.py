@@ -154,11 +154,9 @@ def demo_command(
     if output_format == "json":
         print_json(findings.model_dump(mode="json"))
         return
-    out.print(f"Recordings and findings.json are in {directory}; heatsoak analyze {directory}")
+    out.print(f"Recordings and findings.json: heatsoak analyze {quote(str(directory))}")
     if page is not None:
-        out.print(
-            f"All of it with charts: {page.path}, {words.size_text(page.bytes)}", soft_wrap=True
-        )
+        out.print(f"With charts: {page.path}, {words.size_text(page.bytes)}", soft_wrap=True)
 
 
 def _write_page(
