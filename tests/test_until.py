@@ -23,13 +23,17 @@ from started import started
 
 @contextmanager
 def falling(disk: CountedDisk, *, after_s: float) -> Iterator[None]:
-    """Load a disk at 100 MB/s, and after a while at 30."""
+    """Load a disk at 100 MB/s, and after a while at 30, however busy the machine is."""
     stop, begun_s = threading.Event(), time.monotonic()
 
     def load() -> None:
+        moved, last_s = 0, 0.0
         while not stop.wait(0.02):
-            has_fallen = time.monotonic() - begun_s > after_s
-            disk.move("write", 5 if has_fallen else 16, 128 * 1024, spent_ms=20, busy_ms=18)
+            now_s = time.monotonic() - begun_s
+            due = round(760 * min(now_s, after_s) + 230 * max(now_s - after_s, 0.0))
+            spent_ms = round(1000 * (now_s - last_s))
+            disk.move("write", due - moved, 131072, spent_ms=spent_ms, busy_ms=9 * spent_ms // 10)
+            moved, last_s = due, now_s
 
     loading = threading.Thread(target=load)
     loading.start()
