@@ -174,8 +174,17 @@ def in_scope(unit: str) -> list[str]:
 def perform(directory: Path, lock: int) -> int:
     """Run the newest attempt of the test in `directory`, whose lock this process has inherited.
 
-    Returns the exit code. How the test ended is kept before this returns.
+    Returns the exit code. How the test ended is kept before this returns. Raises UsageError for
+    another file than the lock, to which nothing is written.
     """
+    try:
+        is_own = os.path.samestat(os.fstat(lock), (directory / "lock").stat())
+    except (OSError, OverflowError):
+        is_own = False
+    if not is_own:
+        raise errors.UsageError(
+            f"{directory}: is started by heatsoak rack host start, which locks it"
+        )
     os.set_inheritable(lock, False)
     os.write(lock, str(os.getpid()).encode())
     known = kept.Kept(directory)
