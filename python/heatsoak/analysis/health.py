@@ -121,4 +121,8 @@ def _state(found: RecordingFindings, row: DriveHealth) -> tuple[State, str]:
         return "hot", f"it is {at}, as hot as drives throttle at"
     if "held" in own:
         return "fine", own["held"]
-    return ("fine", f"it is {at}; it counts no throttling") if at else (row.state, row.text)
+    return (
+        ("fine", f"it is {at}; whether it ever throttled, nothing tells")
+        if at
+        else (row.state, row.text)
+    )

@@ -53,15 +53,15 @@ class Trial:
     rest_c: float | None = None
 
 
-def _fell_behind_s(series: RateSeries, least_mb_s: float) -> float | None:
+def _behind_from_s(series: RateSeries, min_mb_s: float) -> float | None:
     """When it first moved less in a second, in the first minute that got less in the mean."""
     moved, measured_s = series.amounts.between(np.arange(0.0, series.duration_s + 1e-6))
     minute = np.ones(int(LAST_S))
-    missing = least_mb_s * measured_s - moved
-    behind = np.flatnonzero(np.convolve(missing, minute, "valid") > 0)
+    short_mb = min_mb_s * measured_s - moved
+    behind = np.flatnonzero(np.convolve(short_mb, minute, "valid") > 0)
     if not len(behind):
         return None
-    return float(behind[0] + np.argmax(missing[behind[0] :] > 0))
+    return float(behind[0] + np.argmax(short_mb[behind[0] :] > 0))
 
 
 def _first_mb_s(series: RateSeries) -> float:
@@ -87,10 +87,10 @@ def trial_of(
         return None
     wanted_mb_s = _first_mb_s(series) if asked_mb_s is None else asked_mb_s
     kept_x = 1 - MIN_DROP if asked_mb_s is None else KEEPS_UP
-    least_mb_s = kept_x * wanted_mb_s
+    min_mb_s = kept_x * wanted_mb_s
     last = [series.mean(begin_s, s) for s, begin_s in pairwise(edges_s.tolist())]
-    is_held = max(last) >= least_mb_s
-    fell_s = None if is_held else _fell_behind_s(series, least_mb_s)
+    is_held = max(last) >= min_mb_s
+    fell_s = None if is_held else _behind_from_s(series, min_mb_s)
     t_s, temps_c = temps
     temp_c = rest_c = None
     if len(temps_c):
