@@ -15,6 +15,12 @@ from heatsoak.recording import Recording, columns
 #: limits that it states, it is as hot as drives throttle at, nothing tells, nothing is wrong.
 State = Literal["alarm", "throttled", "over-limits", "hot", "unknown", "fine"]
 STATES: tuple[State, ...] = get_args(State)
+#: What a drive is by what is claimed of it, the worst first.
+_BY_CLAIM: dict[str, State] = {
+    "alarm": "alarm",
+    "counted": "throttled",
+    "over-limits": "over-limits",
+}
 
 
 class DriveHealth(BaseModel):
@@ -83,46 +89,41 @@ def _health(name: str, found: RecordingFindings, recording: Recording) -> DriveH
     temps_c = (step.max_temp_c for step in found.steps)
     temp_c = max((one_c for one_c in temps_c if one_c is not None), default=None)
     throttled_s = sum(spent) if spent else None
+    throttled_pct = 100 * throttled_s / (3600 * on_h) if throttled_s is not None and on_h else None
     drive = recording.meta.drive
     poor = (
         f"'{one.name}' cannot be trusted: {one.why}" for one in found.sensors if one.trust == "poor"
     )
-    row = DriveHealth(
+    state, text = _state(found, temp_c, warning_c)
+    return DriveHealth(
         drive=name,
         path=str(recording.path),
         model=drive.get("model"),
         serial=drive.get("serial"),
-        state="unknown",
-        text="it tells nothing of its heat",
+        state=state,
+        text=text,
         throttled_s=throttled_s,
-        throttled_pct=100 * throttled_s / (3600 * on_h)
-        if throttled_s is not None and on_h
-        else None,
+        throttled_pct=throttled_pct,
         over_limits_s=totals.get(f"{columns.TIMES}warning"),
         power_on_h=on_h,
         temp_c=temp_c,
         warning_c=warning_c,
         doubt=next(poor, None),
     )
-    return row.model_copy(update=dict(zip(("state", "text"), _state(found, row), strict=True)))
 
 
-def _state(found: RecordingFindings, row: DriveHealth) -> tuple[State, str]:
+def _state(
+    found: RecordingFindings, temp_c: float | None, warning_c: float | None
+) -> tuple[State, str]:
     """What a drive is, by the first of its claims, or else by how hot it is."""
     own = {claim.what: claim.text for claim in found.claims}
-    at = "" if row.temp_c is None else f"at {words.temp_text(row.temp_c)}"
-    if "alarm" in own:
-        return "alarm", own["alarm"]
-    if "counted" in own:
-        return "throttled", own["counted"]
-    if "over-limits" in own:
-        return "over-limits", own["over-limits"]
-    if row.temp_c is not None and row.temp_c >= min(row.warning_c or 999, USUALLY_THROTTLING_C):
-        return "hot", f"it is {at}, as hot as drives throttle at"
+    for what, state in _BY_CLAIM.items():
+        if what in own:
+            return state, own[what]
+    at = "" if temp_c is None else f"it is at {words.temp_text(temp_c)}"
+    if temp_c is not None and temp_c >= min(warning_c or 999, USUALLY_THROTTLING_C):
+        return "hot", f"{at}, as hot as drives throttle at"
     if "held" in own:
         return "fine", own["held"]
-    return (
-        ("fine", f"it is {at}; whether it ever throttled, nothing tells")
-        if at
-        else (row.state, row.text)
-    )
+    nothing = "whether it ever throttled, nothing tells"
+    return ("fine", f"{at}; {nothing}") if at else ("unknown", "it tells nothing of its heat")

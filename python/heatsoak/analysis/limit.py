@@ -85,9 +85,8 @@ def trial_of(
     edges_s = end_s - LAST_S * np.arange(_MINUTES + 1)
     if edges_s[-1] < 0:
         return None
-    wanted_mb_s = _first_mb_s(series) if asked_mb_s is None else asked_mb_s
-    kept_x = 1 - MIN_DROP if asked_mb_s is None else KEEPS_UP
-    min_mb_s = kept_x * wanted_mb_s
+    wanted_mb_s = asked_mb_s or _first_mb_s(series)
+    min_mb_s = wanted_mb_s * (KEEPS_UP if asked_mb_s else 1 - MIN_DROP)
     last = [series.mean(begin_s, s) for s, begin_s in pairwise(edges_s.tolist())]
     is_held = max(last) >= min_mb_s
     fell_s = None if is_held else _behind_from_s(series, min_mb_s)
@@ -128,8 +127,7 @@ def _bounds_mb_s(trials: Sequence[Trial]) -> tuple[float, float | None, float]:
     if left:
         return low, max(min(left), low), _NEAR_X * low
     high = max(min((one.asked_mb_s for one in fell), default=np.inf), low)
-    by_line = _by_line(trials) if fell else None
-    return low, by_line, high
+    return low, _by_line(trials) if fell else None, high
 
 
 def limit_of(trials: Sequence[Trial]) -> Range | None:
@@ -142,9 +140,10 @@ def limit_of(trials: Sequence[Trial]) -> Range | None:
         return None
     if high == np.inf:
         return Range(low, low, low, "this run")
-    # a line that leads elsewhere says nothing
-    is_within = likely is not None and low <= likely <= high
-    return Range(low, likely if is_within and likely else 0.5 * (low + high), high, "this run")
+    if likely is None or not low <= likely <= high:
+        # a line that leads elsewhere says nothing
+        likely = 0.5 * (low + high)
+    return Range(low, likely, high, "this run")
 
 
 def next_mb_s(trials: Sequence[Trial]) -> float | None:
@@ -164,12 +163,12 @@ def next_mb_s(trials: Sequence[Trial]) -> float | None:
     by_line = likely if len(trials) <= _MOST_BY_LINE else None
     if by_line is None:
         return float(np.sqrt(low * high))
-    step = _NEAR_X**0.5
-    if last.is_held and last.asked_mb_s >= by_line / step:
-        return float(min(last.asked_mb_s * _NEAR_X, high / step))
+    below = by_line / _NEAR_X**0.5
+    if last.is_held and last.asked_mb_s >= below:
+        return float(min(last.asked_mb_s * _NEAR_X, high / _NEAR_X**0.5))
     # a line that is wrong, as after rests that were too short, must not be followed in small steps
     ends = low + (high - low) * np.array([0.15, 0.85 if last.is_held else 0.6])
-    return float(np.clip(by_line / step, *ends))
+    return float(np.clip(below, *ends))
 
 
 def _by_line(trials: Sequence[Trial]) -> float | None:

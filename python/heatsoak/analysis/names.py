@@ -89,11 +89,8 @@ def _unlike(named: Sequence[Named]) -> list[Named]:
     # the same setting under two protocols never shares a chart, but may share a list
     found = []
     for one in named:
-        if labels[one.label] == 1:
-            found.append(one)
-            continue
         seen[one.label] += 1
-        mark = f" ({seen[one.label]})"
+        mark = f" ({seen[one.label]})" if labels[one.label] > 1 else ""
         found.append(replace(one, label=one.label + mark, setting=one.setting + mark))
     return found
 
