@@ -41,8 +41,9 @@ def cooled_otherwise(
     of the same name answers with that one, however long the drive was left to cool before.
     """
     # of hundreds of recordings of a drive, few were cooled otherwise
-    cooled = [(one, cooling) for one in siblings if (cooling := other_cooling(view, one))]
-    same = [each for each in cooled if each[0].load == view.load and _as_written(each[0], view)]
+    loaded = [one for one in siblings if one.load == view.load]
+    cooled = [(one, cooling) for one in loaded if (cooling := other_cooling(view, one))]
+    same = [each for each in cooled if _as_written(each[0], view)]
     named = {id(one.course) for one, _ in same if one.step.name == view.step.name}
     for one, cooling in same:
         is_named = one.step.name == view.step.name

@@ -257,17 +257,18 @@ def response(
     some = np.ones(len(cause), dtype=bool) if known is None else known
     rest = temps_c[some] - temps_c[some].mean()
     best = 0.0, 0.0, 0.0
-    for tau_s in TIME_CONSTANTS_S.tolist():
-        heat = lagged(cause, step_s / tau_s)[some]
-        heat = heat - heat.mean()
+    lags = lagged(cause, *(step_s / TIME_CONSTANTS_S))[:, some]
+    for tau_s, lag in zip(TIME_CONSTANTS_S.tolist(), lags, strict=True):
+        heat = lag - lag.mean()
         along, own = float(heat @ rest), float(heat @ heat)
         if along > 0:
             best = max(best, (along**2 / own / float(rest @ rest), tau_s, along / own))
     return best
 
 
-def lagged(spent: Array, steps: float) -> Array:
-    """Return a first-order lag of one over `steps`, from 0 on."""
+def lagged(spent: Array, *steps: float) -> Array:
+    """Return first-order lags of one over each number of `steps`, from 0 on: a row each."""
     # scipy's filters take half a second to import
-    from_zero = pl.Series(np.concatenate([[0.0], spent]))
-    return from_zero.ewm_mean(alpha=-float(np.expm1(-steps)), adjust=False).to_numpy()[1:]
+    alphas = -np.expm1(-np.array(steps))
+    lags = [pl.col("spent").ewm_mean(alpha=a, adjust=False).alias(str(a)) for a in alphas.tolist()]
+    return pl.DataFrame({"spent": np.append(0.0, spent)}).select(lags).to_numpy()[1:].T

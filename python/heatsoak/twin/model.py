@@ -422,7 +422,7 @@ def air_above_k(values: Values, measured: MeasuredRecording) -> Array:
         if share is not None:
             above_k = neighbour_c - values[f"air_c@{place}"]
             steps = measured.grid_s / values[f"{NEIGHBOUR_LAG}@{place}"]
-            found += share * (above_k[0] + lagged(above_k - above_k[0], steps))
+            found += share * (above_k[0] + lagged(above_k - above_k[0], steps)[0])
     return found
 
 

@@ -120,7 +120,7 @@ def _warmed_k(beside: TemperatureReadings, log: ThermalLog, start_s: float, end_
     if np.count_nonzero(known) < _STUCK_READINGS or np.ptp(temps_c[known]) < _MIN_CHANGE_K:
         return 0.0
     explained, tau_s, k_per_unit = response(log.load, temps_c, 1.0, known)
-    heat = lagged(log.load, 1 / tau_s) if tau_s else log.load
+    heat = lagged(log.load, 1 / tau_s)[0] if tau_s else log.load
     meanwhile = float(np.ptp(heat[int(max(start_s, 0)) : int(end_s)]))
     return k_per_unit * meanwhile if explained >= _FOLLOWS else 0.0
 

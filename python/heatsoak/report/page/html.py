@@ -34,8 +34,6 @@ _FALLBACK = (
 )
 #: Browsers ask a server for an icon, and log an error if there is none.
 _NO_ICON = '<link rel="icon" href="data:,">\n'
-# JSON can escape these, and nothing else in it could end a script or start a comment
-_IN_JSON = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,8 @@ class Bundle:
 
 def render(page: Page, bundle: Bundle, *, is_served: bool = False) -> str:
     """Return the page as HTML; a served one may fetch from its own server, others nothing."""
-    data = page.model_dump_json().translate(_IN_JSON)
+    # JSON can escape these, and nothing else in it could end a script or start a comment
+    data = re.sub("[<>&]", lambda sign: f"\\u{ord(sign[0]):04x}", page.model_dump_json())
     title = escape(page.title)
     return f"""<!doctype html>
 <html lang="en">

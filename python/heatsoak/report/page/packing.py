@@ -4,7 +4,7 @@ import base64
 import gzip
 import math
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,8 @@ class Packer:
 
     def data(self) -> str:
         """Return all columns, gzipped, in base64."""
-        return base64.b64encode(gzip.compress(b"".join(self._columns), 9, mtime=0)).decode()
+        # level 9 takes three times as long for 0.4 % less
+        return base64.b64encode(gzip.compress(b"".join(self._columns), 7, mtime=0)).decode()
 
     def _take(self, values: Array, per_unit: int) -> Packed:
         column, width = encoded(values, per_unit)
@@ -130,7 +131,7 @@ def fit_to_size(courses: Sequence[tracks.QuantitySeries], budget_bytes: int) -> 
     of the budget, then the next.
     """
     budget = budget_bytes * 3 / 4
-    every = {tracks.AUXILIARY: 1, tracks.SENSOR: 1, tracks.RATE: 1}
+    every = dict.fromkeys(tracks.IMPORTANCES, 1)
     sizes = {level: _size(courses, level, 1) for level in every}
     for level in every:
         left = budget - sum(size for other, size in sizes.items() if other != level)
@@ -173,7 +174,11 @@ class SeriesPacker:
 
     def pack(self, budget: int) -> str:
         """Fill all series, and return their columns in at most `budget` bytes of base64."""
-        every = fit_to_size([course for course, _ in self._added], budget)
+        whole = self._filled(dict.fromkeys(tracks.IMPORTANCES, 1))
+        courses = [course for course, _ in self._added]
+        return whole if len(whole) <= budget else self._filled(fit_to_size(courses, budget))
+
+    def _filled(self, every: Mapping[int, int]) -> str:
         packer = Packer()
         for course, series in self._added:
             fill(series, course, every[course.importance], packer)
@@ -198,10 +203,6 @@ def _size(courses: Iterable[tracks.QuantitySeries], importance: int, every: int)
     for course in courses:
         if course.importance == importance:
             kept = thinned(course.values, every)
-            columns.append(_column(course.t_s[kept], TIME_PER_UNIT))
-            columns.append(_column(course.values[kept]))
+            columns.append(encoded(course.t_s[kept], TIME_PER_UNIT)[0])
+            columns.append(encoded(course.values[kept], per_unit_of(course.values[kept]))[0])
     return len(zlib.compress(b"".join(columns), 6)) if columns else 0
-
-
-def _column(values: Array, per_unit: int | None = None) -> bytes:
-    return encoded(values, per_unit or per_unit_of(values))[0]

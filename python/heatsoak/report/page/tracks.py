@@ -20,7 +20,7 @@ from heatsoak.words import number_text
 #: Points further apart than this many usual intervals have a gap between them.
 _GAP_INTERVALS = 3.5
 #: Latencies and other series that are thinned first if space is short.
-AUXILIARY, SENSOR, RATE = 0, 1, 2
+IMPORTANCES = AUXILIARY, SENSOR, RATE = 0, 1, 2
 _UNITS = {"mb_s": ("MB/s", "throughput"), "iops": ("IOPS", "iops"), "lat_us": ("µs", "latency")}
 _LATENCIES = ("lat_us", "lat_p99_us")
 _DIRECTIONS: tuple[Literal["read", "write"], ...] = ("read", "write")

@@ -444,10 +444,8 @@ def _log_likelihoods(case: Case) -> tuple[float, float] | None:
 
 def _least_error(warmth: Array, rates: Array, shares: Array, step_s: float) -> float:
     """The least mean square error over all shares and pairs of time constants."""
-    constant, by_rate = (
-        np.stack([lagged(spent, step_s / tau_s) for tau_s in TIME_CONSTANTS_S])
-        for spent in (np.ones(len(rates)), rates)
-    )
+    steps = step_s / TIME_CONSTANTS_S
+    constant, by_rate = (lagged(spent, *steps) for spent in (np.ones(len(rates)), rates))
     rest = warmth - warmth.mean()
     least = float(rest @ rest)
     one, two = np.triu_indices(len(TIME_CONSTANTS_S), 1)
