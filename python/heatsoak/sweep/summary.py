@@ -224,7 +224,8 @@ def group_table(found: Sweep) -> tuple[list[str], list[list[str]]]:
         [
             *(one.drive, one.enclosure, one.workload),
             *([duration_text(one.for_s)] if lengths else []),
-            f"{one.throttling + one.impossible:,} of {one.points:,}",
+            f"{one.throttling:,} of {one.points:,}"
+            + (f", {one.impossible:,} too hot at rest" if one.impossible else ""),
             "" if one.soonest_s is None else duration_text(one.soonest_s),
             "" if one.deepest_pct is None else f"-{percent_text(one.deepest_pct)}",
             "" if one.hottest_c is None else temp_text(one.hottest_c),

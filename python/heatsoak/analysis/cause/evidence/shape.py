@@ -140,13 +140,11 @@ def power(case: Case) -> Evidence | None:
     if powers is None or powers[0] <= 0:
         return None
     kept, rate = powers[1] / powers[0], case.drop.during / case.drop.before
-    said = (
-        f"power went from {words.amount_text(powers[0], 'W')} to "
-        f"{words.amount_text(powers[1], 'W')}"
-    )
+    before, during = (words.amount_text(power_w, "W") for power_w in powers)
+    moved = f"stayed at {before}" if before == during else f"went from {before} to {during}"
     if kept - rate >= SPENT_INSIDE:
-        return "kept", f"{said}: the drive was busy with internal work"
-    return "fell", f"{said}, with the rate"
+        return "kept", f"power {moved}: the drive was busy with internal work"
+    return "fell", f"power {moved}, as the rate {'nearly ' * (before == during)}did"
 
 
 #: Heat slows writes about as much as reads; this much more has another cause.
