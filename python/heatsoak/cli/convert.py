@@ -55,7 +55,9 @@ def import_command(
 def export_command(
     paths: Annotated[
         list[Path],
-        common.argument("RECORDING|FILE...", "Recordings, directories of them, or other tools' logs."),
+        common.argument(
+            "RECORDING|FILE...", "Recordings, directories of them, or logs of other tools."
+        ),
     ],
     output: Annotated[
         str,
