@@ -76,8 +76,8 @@ _LEAST_LETTERS = 4
 #: What sensors and counters are called that says nothing of whose they are.
 _WHERE = "cpu|gpu|case|neighbour|ambient|chamber"
 _SENSOR = re.compile(
-    rf"(?:(?:{_WHERE}|composite|drive|sensor|controller|nand|flash|airflow|package|core|warning"
-    r"|critical|shutdown|stage|tmt)_?(?:\d{1,2})?(?:_|$))+"
+    rf"(?:{_WHERE}|composite|drive|sensor|controller|nand|flash|airflow|package|core|warning"
+    r"|critical|shutdown|tmt)?\d{0,2}"
 )
 #: A step has so many samples at least, where it was sampled so often; over a day there are fewer.
 _MIN_SAMPLES = 60
@@ -121,16 +121,18 @@ def _without_names(told: Mapping[str, Any]) -> _Text:
 
 def _column_names(names: Sequence[str]) -> dict[str, str]:
     """Return what the columns that are judged are called in a bundle."""
-    found = {name: name for name in columns.judged([*names, "interval_s"])}
-    for number, name in enumerate(found):
-        family, _, sensor = name.partition(".")
-        if sensor and not _SENSOR.fullmatch(sensor):
-            where = re.match(_WHERE, sensor)
-            found[name] = f"{family}.{where[0] if where else 'sensor'}_{number}"
-    return found
+    judged = columns.judged([*names, "interval_s"])
+    sensors = dict.fromkeys(name.partition(".")[2] for name in judged)
+    plain = {"": ""}
+    for number, sensor in enumerate(filter(None, sensors)):
+        where = re.match(_WHERE, sensor)
+        is_plain = all(map(_SENSOR.fullmatch, sensor.split("_")))
+        plain[sensor] = sensor if is_plain else f"{where[0] if where else 'sensor'}_{number}"
+    parts = {name: name.partition(".") for name in judged}
+    return {name: family + dot + plain[sensor] for name, (family, dot, sensor) in parts.items()}
 
 
-def _cleaned(told: dict[str, Any], text: _Text) -> dict[str, Any]:
+def cleaned(told: dict[str, Any], text: _Text) -> dict[str, Any]:
     """Return the JSON of `recording.json`, with its events, as a bundle has it."""
     names = _column_names(list(told["columns"]))
     kept = {"drive": {}, **_kept(told, "", text)}
@@ -197,7 +199,7 @@ def bundle_of(recordings: Sequence[reader.Recording]) -> dict[str, Any]:
         events = [event.model_dump(mode="json") for event in recording.events]
         told = {**recording.meta.model_dump(mode="json"), "events": events}
         text = _without_names(told)
-        about = _cleaned(told, text)
+        about = cleaned(told, text)
         if max(drives) > 0:  # which drives there are tells, and not which they are
             about["drive"].setdefault("details", {})["wwid"] = f"{drive + 1} of {group}"
         of = {"log": logs.index(recording.path) + 1, "is_changed": recording.changes is not None}
@@ -221,10 +223,11 @@ def contents(bundle: dict[str, Any]) -> list[str]:
                 look(value[name], f"{path} {name}" if isinstance(name, str) else path)
         elif path.startswith(" columns"):
             found.setdefault("columns", {})[key] = None
-        elif "conditions" in path or (isinstance(value, str) and key not in _WORDS_IN_PROTOCOLS):
-            found.setdefault(path.strip(), {})[protocol.label_text(value)] = None
-        elif not path.startswith(" protocol"):
-            found.setdefault("numbers", {})[path] = None
+        elif isinstance(value, str) or "conditions" in path:
+            if key not in _WORDS_IN_PROTOCOLS:
+                found.setdefault(path.strip(), {})[protocol.label_text(value)] = None
+        elif not path.startswith(" protocol") and value is not None:
+            found.setdefault("numbers", {})[path.strip()] = None
 
     look([held["meta"] for held in bundle["recordings"]], "")
     lines = [f"{path}: {', '.join(texts)}" for path, texts in found.items()]
@@ -241,7 +244,10 @@ def opened(value: Any, path: Path) -> list[reader.InMemoryRecording]:
         )
     try:
         every = value["recordings"]
-        return [_opened(held, path / str(held["log"]) if every[1:] else path) for held in every]
+        return [
+            _opened(held, path / f"recording {held['log']}" if every[1:] else path)
+            for held in every
+        ]
     except (LookupError, TypeError, ValueError, AttributeError, pl.exceptions.PolarsError) as error:
         why = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise UsageError(f"{path}: is a damaged bundle: {why}") from error
@@ -252,7 +258,7 @@ def _opened(held: Any, path: Path) -> reader.InMemoryRecording:
     about = meta.RecordingMeta.model_validate(held["meta"])
     told = {**about.model_dump(mode="json"), "events": []}
     # what somebody wrote into it by hand is left out too
-    about = meta.RecordingMeta.model_validate(_cleaned(told, str))
+    about = meta.RecordingMeta.model_validate(cleaned(told, str))
     schema = columns.schema_of(about.columns)
     frames = [
         pl.DataFrame(held[table], schema={name: schema[name] for name in held[table]})
