@@ -101,8 +101,8 @@ def _write(named: _Named, to: IO[bytes], kind: ExportFormat, *, truth: bool) -> 
     if kind is ExportFormat.OPENMETRICS:
         return write_openmetrics(named, to, truth=truth)
     if kind is ExportFormat.BUNDLE:
-        made = bundle.bundle_of(list(named.values()))
-        for line in bundle.contents(made):
+        made, contents = bundle.bundle_of(list(named.values()))
+        for line in contents:
             output.print_err(line)
         to.write(bundle.packed(made))
         return sum(len(held["rates"]["t_s"]) for held in made["recordings"])

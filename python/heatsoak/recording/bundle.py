@@ -30,18 +30,17 @@ START = f'{{"{KEY}":'.encode()
 LEFT_OUT = "left-out"
 #: Texts of users, of any shape.
 _FREE = r"(?s).+"
-#: What is kept of `recording.json` and events: texts of a shape by their paths, and numbers.
+#: What is kept of `recording.json` and events: texts of a shape by their paths.
 _SHAPES = {
     **dict.fromkeys(("drive.model", "drive.firmware", "drive.details.firmware"), _FREE),
     **dict.fromkeys(("sensors.details.firmware", "events.step"), _FREE),
-    **dict.fromkeys(("tools.heatsoak", "tools.fio"), r"(?:fio-)?\d+(?:\.\d+)*(?:\.?[a-z]+\d+)?"),
     **dict.fromkeys(("drive.details.drive", "drive.details.enclosure"), r"[a-z0-9-]{1,60}"),
-    "status": "running|finished|interrupted|failed",
-    "drive.kind": "simulated|file|block|nbd",
     "drive.path": r"sim:[a-z0-9-]{1,60}@[a-z0-9-]{1,60}",
+    "drive.kind": "simulated|file|block|nbd",
     "drive.details.transport": "nvme|sata|scsi|usb|virtio|nbd|mmc",
     "drive.details.wwid": r"\d+ of [0-9a-f]{32}",  # of this bundle, and of nothing else
-    "load.imported.format": r"[a-z0-9_-]{1,30}",
+    "status": "running|finished|interrupted|failed",
+    "tools.heatsoak": r"\d+(?:\.\d+)*(?:\.?[a-z]+\d+)?",
     "sensors.details.power": "measured|reported",
     "part_of_copy.id": "[0-9a-f-]{8,36}",
     "part_of_copy.role": "source|destination",
@@ -49,92 +48,75 @@ _SHAPES = {
     "events.data.step_kind": "workload|precondition|replay|copy|pause|purge|rounds",
     "events.data.touches": "rate|unit|identity|time|temperature|recording",
 }
-_NUMBERS = {
-    "": f"duration_s load.is_divided load.imported.{meta.IN_ORDER_ONLY} events.t_s",
-    "drive.": "size_bytes simulated details.rotational details.logical_block_bytes "
-    "details.link.ceiling_mb_s details.link.max_ceiling_mb_s",
-    "sensors.": "interval_s idle_interval_s of_drive",
-    "sensors.thresholds.": "warning_c critical_c tmt1_c tmt2_c tmt_min_c tmt_max_c",
-    "sensors.details.": "estimated error_pct used_pct written_gb power_states.state "
-    f"power_states.max_w {' '.join(meta.HEALTH)}",
-    "events.data.": "index round was_done duration_s load_cpu_s rate_mb_s tmt_k",
-}
-_NUMBER_PATHS = frozenset(where + key for where, keys in _NUMBERS.items() for key in keys.split())
-#: Of a protocol, numbers stay, and the texts of these keys: names, and what has words of ours.
-_NAMES_IN_PROTOCOLS = ("name", "steps", "tracks", "only_after", "only_if_drop_in")
-_WORDS_IN_PROTOCOLS = (
+#: Where numbers stay, and keys below which nothing does.
+_NUMBERS = ("duration_s", "drive.", "sensors.", "events.", "protocol.", "load.is", "load.imported.")
+_NOTHING = ("matrix", "fio", "latency_bins", "temps_c")
+#: Of a protocol, texts of these keys: names, what has words of ours, and what has to be something.
+_NAMES = ("name", "steps", "tracks", "only_after", "only_if_drop_in")
+_WORDS = (
     *("kind", "rw", "until", "method", "spare", "metric", "statistic", "span", "offset"),
     *("io_size", "capacity", "file_size", "damaged", "beyond", "source", "warm_up"),
 )
-_NEEDED, _ONLY_TO_RUN = ("command", "trace", "definition"), ("matrix", "fio")
+_NEEDED = ("command", "trace", "definition")
 #: Labels of drives that do not tell which one it is.
 _OF_MODELS = ("drive", "firmware", "fw", "model", "vendor")
 #: A path, and the keys of what drive, host and files are called.
 _PATH = r"(?<![\w.])(?:~|[A-Za-z]:)?[\\/][^\s'\",;]+"
 _CALLED = rb'"(?:serial|wwid|path|device|mounted|source|host|hostname|user)":("(?:[^"\\]|\\.)+")'
 _LEAST_LETTERS = 4
-#: What sensors and counters are called that says nothing of whose they are.
-_WHERE = "cpu|gpu|case|neighbour|ambient|chamber"
-_SENSOR = re.compile(
-    rf"(?:{_WHERE}|composite|drive|sensor|controller|nand|flash|airflow|package|core|warning"
-    r"|critical|shutdown|tmt)?\d{0,2}"
-)
 #: A step has so many samples at least, where it was sampled so often; over a day there are fewer.
-_MIN_SAMPLES = 60
+_MIN_SAMPLES = 300
 _DAY_S = 86_400.0
 
-_Text = Callable[[str], str]
+#: Returns a text as it is kept, of that path.
+Text = Callable[[str, str], str]
 
 
-def _kept(value: Any, path: str, text: _Text) -> Any:
+def _kept(value: Any, path: str, text: Text) -> Any:
     """Return what is kept of a JSON value; None for nothing."""
     key, in_protocol = path.rpartition(".")[2], path.startswith("protocol")
+    if isinstance(value, dict) and key in ("conditions", "when"):
+        of = {name: protocol.kind_of_condition(name) for name in value}
+        told = {k: v for k, v in value.items() if of[k] != "identity" or k in _OF_MODELS}
+        told = {text(path, k): (text(path, protocol.label_text(v)), v) for k, v in told.items()}
+        return {k: said if isinstance(v, str) else v for k, (said, v) in told.items()}
     if isinstance(value, dict):
-        if key in ("conditions", "when"):
-            of = {name: protocol.kind_of_condition(name) for name in value}
-            value = {k: v for k, v in value.items() if of[k] != "identity" or k in _OF_MODELS}
-            return {text(k): text(v) if isinstance(v, str) else v for k, v in value.items()}
-        every = {k: _kept(v, f"{path}.{k}".strip("."), text) for k, v in value.items()}
-        every = {k: v for k, v in every.items() if v is not None and k not in _ONLY_TO_RUN}
-        return every or None
+        below = {k: v for k, v in value.items() if k not in _NOTHING}
+        every = {k: _kept(v, f"{path}.{k}".strip("."), text) for k, v in below.items()}
+        return {k: v for k, v in every.items() if v is not None} or None
     if isinstance(value, list):
         return [each for v in value if (each := _kept(v, path, text)) is not None]
     if isinstance(value, int | float):
-        return value if path in _NUMBER_PATHS or in_protocol else None
-    if not isinstance(value, str):
-        return None
-    if in_protocol and key in _NEEDED:
-        return LEFT_OUT
-    is_name = in_protocol and key in _NAMES_IN_PROTOCOLS
-    shape = _FREE if is_name or (in_protocol and key in _WORDS_IN_PROTOCOLS) else _SHAPES.get(path)
-    return text(value) if shape and re.fullmatch(shape, value) else None
+        return value if path.startswith(_NUMBERS) else None
+    if in_protocol and key in (*_WORDS, *_NEEDED):
+        return LEFT_OUT if value and key in _NEEDED else value
+    shape = _FREE if in_protocol and key in _NAMES else _SHAPES.get(path)
+    return text(path, value) if value and shape and re.fullmatch(shape, value) else None
 
 
-def _without_names(told: Mapping[str, Any]) -> _Text:
-    """Return what replaces, in a text, paths and all that a drive, host or file is called."""
+def _without_names(told: Mapping[str, Any], kept: dict[str, dict[str, None]]) -> Text:
+    """Return what replaces, in a text, paths and all that a drive, host or file is called.
+
+    What it returns is noted in `kept`.
+    """
     called = re.findall(_CALLED, to_json([told["drive"], told["host"], told["load"]]))
     names = {name for each in called if not (name := str(from_json(each))).startswith("sim:")}
     names |= {re.split(r"[\\/]", name)[-1] for name in names if re.search(r"[\\/]", name)}
     long = sorted((name for name in names if len(name) >= _LEAST_LETTERS), key=len, reverse=True)
-    return partial(re.compile("|".join([*map(re.escape, long), _PATH]), re.I).sub, LEFT_OUT)
+    pattern = re.compile("|".join([*map(re.escape, long), _PATH]), re.IGNORECASE)
+
+    def text(path: str, value: str) -> str:
+        kept.setdefault(path, {})[found := pattern.sub(LEFT_OUT, value)] = None
+        return found
+
+    return text
 
 
-def _column_names(names: Sequence[str]) -> dict[str, str]:
-    """Return what the columns that are judged are called in a bundle."""
-    judged = columns.judged([*names, "interval_s"])
-    sensors = dict.fromkeys(name.partition(".")[2] for name in judged)
-    plain = {"": ""}
-    for number, sensor in enumerate(filter(None, sensors)):
-        where = re.match(_WHERE, sensor)
-        is_plain = all(map(_SENSOR.fullmatch, sensor.split("_")))
-        plain[sensor] = sensor if is_plain else f"{where[0] if where else 'sensor'}_{number}"
-    parts = {name: name.partition(".") for name in judged}
-    return {name: family + dot + plain[sensor] for name, (family, dot, sensor) in parts.items()}
-
-
-def cleaned(told: dict[str, Any], text: _Text) -> dict[str, Any]:
+def cleaned(told: dict[str, Any], text: Text) -> dict[str, Any]:
     """Return the JSON of `recording.json`, with its events, as a bundle has it."""
-    names = _column_names(list(told["columns"]))
+    names = {
+        name: text("columns", name) for name in columns.judged([*told["columns"], "interval_s"])
+    }
     kept = {"drive": {}, **_kept(told, "", text)}
     for number, (sensor, own) in enumerate(zip(kept["sensors"], told["sensors"], strict=True), 1):
         held = [names[column] for column in own["columns"] if column in names]
@@ -169,9 +151,9 @@ def _cells(width_s: float) -> pl.Expr:
     return pl.struct(run.alias("run"), pl.when(is_wide).then(number).otherwise(alone))
 
 
-def _tables(recording: reader.Recording, text: _Text) -> dict[str, Any]:
+def _tables(recording: reader.Recording, text: Text) -> dict[str, Any]:
     """Return rates, and what was read of temperatures and counters, as columns of numbers."""
-    names = _column_names(list(recording.meta.columns))
+    names = columns.judged([*recording.meta.columns, "interval_s"])
     samples = recording.samples(names).lazy()
     families = (columns.TEMPERATURES, columns.COUNTS, columns.TIMES, "critical_warning")
     readings = [name for name in names if name.startswith(families)]
@@ -184,54 +166,37 @@ def _tables(recording: reader.Recording, text: _Text) -> dict[str, Any]:
     }
     exact = pl.col("^(t|interval)_s$").round(6)
     rounded = pl.col(pl.Float64).exclude("^(t|interval)_s$").round_sig_figs(6)
-    steps = pl.col("step").map_elements(text, return_dtype=pl.String)
+    steps = pl.col("step").map_elements(partial(text, "events.step"), return_dtype=pl.String)
+    renamed = partial(text, "columns")
     frames = {name: each.with_columns(exact, rounded, steps) for name, each in tables.items()}
-    frames = {name: each.rename(names, strict=False) for name, each in frames.items()}
+    frames = {name: each.rename(renamed) for name, each in frames.items()}
     return {name: each.collect().to_dict(as_series=False) for name, each in frames.items()}
 
 
-def bundle_of(recordings: Sequence[reader.Recording]) -> dict[str, Any]:
-    """Return the JSON of a bundle."""
+def bundle_of(recordings: Sequence[reader.Recording]) -> tuple[dict[str, Any], list[str]]:
+    """Return the JSON of a bundle, and what is in it in lines: all texts, and what is left out."""
     drives = identity.numbered([each.identity for each in recordings])
     logs = list(dict.fromkeys(each.path for each in recordings))
     group, held = uuid.uuid4().hex, []
+    kept: dict[str, dict[str, None]] = {}
     for recording, drive in zip(recordings, drives, strict=True):
         events = [event.model_dump(mode="json") for event in recording.events]
         told = {**recording.meta.model_dump(mode="json"), "events": events}
-        text = _without_names(told)
+        text = _without_names(told, kept)
         about = cleaned(told, text)
         if max(drives) > 0:  # which drives there are tells, and not which they are
             about["drive"].setdefault("details", {})["wwid"] = f"{drive + 1} of {group}"
         of = {"log": logs.index(recording.path) + 1, "is_changed": recording.changes is not None}
         held.append({"meta": about, **of, **_tables(recording, text)})
-    return {KEY: VERSION, "recordings": held}
+    lines = [f"{path.replace('.', ' ')}: {', '.join(texts)}" for path, texts in kept.items()]
+    lines += ["numbers: of columns, drive, sensors, events and protocol"]
+    lines += ["left out: serials, names of hosts and users, paths, commands, messages, the date"]
+    return {KEY: VERSION, "recordings": held}, lines
 
 
 def packed(bundle: dict[str, Any]) -> bytes:
     """Return a bundle as the bytes of its file."""
     return gzip.compress(to_json(bundle), mtime=0)
-
-
-def contents(bundle: dict[str, Any]) -> list[str]:
-    """Return what is in a bundle in lines: all texts but words of ours, and what numbers are of."""
-    found: dict[str, dict[str, None]] = {}
-
-    def look(value: Any, path: str) -> None:
-        key = path.rpartition(" ")[2]
-        if isinstance(value, dict | list):
-            for name in value if isinstance(value, dict) else range(len(value)):
-                look(value[name], f"{path} {name}" if isinstance(name, str) else path)
-        elif path.startswith(" columns"):
-            found.setdefault("columns", {})[key] = None
-        elif isinstance(value, str) or "conditions" in path:
-            if key not in _WORDS_IN_PROTOCOLS:
-                found.setdefault(path.strip(), {})[protocol.label_text(value)] = None
-        elif not path.startswith(" protocol") and value is not None:
-            found.setdefault("numbers", {})[path.strip()] = None
-
-    look([held["meta"] for held in bundle["recordings"]], "")
-    lines = [f"{path}: {', '.join(texts)}" for path, texts in found.items()]
-    return [*lines, "left out: serials, names of hosts and users, paths, commands, messages, date"]
 
 
 def opened(value: Any, path: Path) -> list[reader.InMemoryRecording]:
@@ -258,7 +223,7 @@ def _opened(held: Any, path: Path) -> reader.InMemoryRecording:
     about = meta.RecordingMeta.model_validate(held["meta"])
     told = {**about.model_dump(mode="json"), "events": []}
     # what somebody wrote into it by hand is left out too
-    about = meta.RecordingMeta.model_validate(cleaned(told, str))
+    about = meta.RecordingMeta.model_validate(cleaned(told, lambda _, value: value))
     schema = columns.schema_of(about.columns)
     frames = [
         pl.DataFrame(held[table], schema={name: schema[name] for name in held[table]})
