@@ -68,6 +68,7 @@ export interface NamedValue {
  *     label: the conditions, or the name of its directory.
  *     limit: where the drive begins to slow itself down, in C, and whose figure that is.
  *     command: the command that makes such a recording; None if unknown.
+ *     bundle: the command that makes one small file of it, for others.
  *     protocol: as TOML.
  *     commands: the load generator's command lines.
  */
@@ -87,6 +88,7 @@ export interface PageRecording {
   events: EventLine[];
   limit: [number, string] | null;
   command: string | null;
+  bundle: string;
   protocol: string;
   commands: string[];
 }

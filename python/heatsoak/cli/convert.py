@@ -14,7 +14,7 @@ from heatsoak.errors import UsageError
 from heatsoak.exporter import ExportFormat, export
 from heatsoak.output import Console, Text
 from heatsoak.protocol import Conditions, read_labels
-from heatsoak.recording import Recording, Touched, find_recordings
+from heatsoak.recording import Recording, Touched
 
 
 def import_command(
@@ -54,7 +54,10 @@ def import_command(
 
 def export_command(
     paths: Annotated[
-        list[Path], common.argument("RECORDING...", "Recordings or directories of them.")
+        list[Path],
+        common.argument(
+            "RECORDING|FILE...", "Recordings, directories of them, or logs of other tools."
+        ),
     ],
     output: Annotated[
         str,
@@ -73,10 +76,10 @@ def export_command(
     damaged: common.DamagedOption = False,
     output_format: common.FormatOption = "text",
 ) -> int:
+    from heatsoak.importer import open_all  # takes a while to load
+
     opened = common.Opened()
-    opened.take(
-        [each for p in paths for each in find_recordings(p, opened.leave_out, damaged=damaged)]
-    )
+    opened.take(open_all(paths, on_broken=opened.leave_out, damaged=damaged))
     if output == "-" and output_format == "json":
         raise UsageError("-o - and --format json cannot both use standard output")
     written = export(opened.recordings, output, kind, force=force, truth=with_truth)

@@ -1,7 +1,7 @@
 """Exports recordings in formats that other tools read.
 
 :func:`export` writes plain tables (CSV, Parquet), logs and JSON for fio-plot, or OpenMetrics text
-for Prometheus.
+for Prometheus, or a bundle of all that a judgement needs.
 """
 
 import sys
@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
-from heatsoak import writing
+from heatsoak import output, writing
 from heatsoak.errors import UsageError
 from heatsoak.exporter import names, table
 from heatsoak.exporter.fioplot import fio_files
 from heatsoak.exporter.names import ExportFormat
 from heatsoak.exporter.openmetrics import check_clocks, write_openmetrics
-from heatsoak.recording import Recording
+from heatsoak.recording import Recording, bundle
 from heatsoak.recording.writer import check_free
 
 __all__ = ["ExportFormat", "Written", "export"]
@@ -62,7 +62,7 @@ def export(
     ToolError if writing fails.
     """
     kind = kind or names.kind_of(to)
-    given = list({recording.path.resolve(): recording for recording in recordings}.values())
+    given = list({(each.path.resolve(), each.run): each for each in recordings}.values())
     if not given:
         raise UsageError("there is no recording to export")
     named = dict(zip(names.recording_names(given), given, strict=True))
@@ -100,6 +100,12 @@ def _to_standard_output(named: _Named, kind: ExportFormat, *, truth: bool) -> Wr
 def _write(named: _Named, to: IO[bytes], kind: ExportFormat, *, truth: bool) -> int:
     if kind is ExportFormat.OPENMETRICS:
         return write_openmetrics(named, to, truth=truth)
+    if kind is ExportFormat.BUNDLE:
+        made, contents = bundle.bundle_of(list(named.values()))
+        for line in contents:
+            output.print_err(line)
+        to.write(bundle.packed(made))
+        return sum(len(held["rates"]["t_s"]) for held in made["recordings"])
     if len(named) == 1:
         (recording,) = named.values()
         frame = table.samples_of(recording, table.sample_columns(recording, truth=truth))

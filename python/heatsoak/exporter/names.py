@@ -9,6 +9,7 @@ from pathlib import Path
 
 from heatsoak.errors import UsageError
 from heatsoak.recording import Recording
+from heatsoak.recording.bundle import SUFFIX
 
 
 class ExportFormat(StrEnum):
@@ -18,6 +19,7 @@ class ExportFormat(StrEnum):
     PARQUET = "parquet"
     FIO_PLOT = "fio-plot"
     OPENMETRICS = "openmetrics"
+    BUNDLE = "bundle"
 
 
 #: The suffix of each format's files in a directory.
@@ -25,14 +27,15 @@ SUFFIXES = {
     ExportFormat.CSV: ".csv",
     ExportFormat.PARQUET: ".parquet",
     ExportFormat.OPENMETRICS: ".om",
+    ExportFormat.BUNDLE: SUFFIX,
 }
-_BY_SUFFIX = {".csv": ExportFormat.CSV, ".parquet": ExportFormat.PARQUET}
+_BY_SUFFIX = (ExportFormat.CSV, ExportFormat.PARQUET, ExportFormat.BUNDLE)
 STANDARD_OUTPUT = "-"
 
 
 def kind_of(to: str) -> ExportFormat:
     """Return the format for the suffix of `to`; raises UsageError for an unknown suffix."""
-    kind = _BY_SUFFIX.get(Path(to).suffix.lower())
+    kind = next((kind for kind in _BY_SUFFIX if to.lower().endswith(SUFFIXES[kind])), None)
     if kind is None:
         raise UsageError(
             f"-o {to}: the suffix does not say the format: add --as {', '.join(ExportFormat)}"

@@ -25,7 +25,7 @@ from heatsoak.importer.stretches import divided, with_stretches
 from heatsoak.importer.tables.cells import is_timed
 from heatsoak.output import Progress
 from heatsoak.protocol import Conditions, Observed
-from heatsoak.recording import grid
+from heatsoak.recording import bundle, grid
 from heatsoak.recording.columns import FAMILIES, FIXED, TEMPERATURES, column_of
 from heatsoak.recording.meta import LONGEST_S
 from heatsoak.recording.reader import cleaned
@@ -52,7 +52,11 @@ def import_files(
     UsageError, with the file's name and the line, for what cannot be read.
     """
     options = options or Options()
-    logs = _read_all(paths, options, progress)
+    logs, bundled = _read_all(paths, options, progress)
+    for one in bundled:
+        one.meta.conditions.update(conditions or {})
+    if bundled and not logs:
+        return bundled
     if options.joins:
         logs = join(logs, options.shift_s)
     elif options.shift_s is not None:
@@ -62,7 +66,7 @@ def import_files(
         source = logs[0].source
         why = "; ".join(remark.text.removeprefix(f"{source}: ") for remark in logs[0].remarks)
         raise errors.UsageError(f"{source}: holds no samples{': ' if why else ''}{why}")
-    return [to_recording(with_stretches(log), conditions or {}) for log in with_samples]
+    return bundled + [to_recording(with_stretches(log), conditions or {}) for log in with_samples]
 
 
 def open_all(
@@ -86,7 +90,7 @@ def open_all(
         if path not in logs:
             recordings += map(divided, recording.find_recordings(path, on_broken, damaged=damaged))
     if logs:
-        recordings += import_files(logs, options, progress=progress)
+        recordings += map(divided, import_files(logs, options, progress=progress))
     else:
         options.require_used("a recording")
         if options.shift_s is not None:
@@ -117,14 +121,20 @@ def _sources(path: Path) -> list[Source]:
     return [Source.of_path(file) for file in shown if file.is_file()]
 
 
-def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None) -> list[Log]:
-    """Read the files, and those of directories that can be read: others are left out, and named."""
+def _read_all(
+    paths: Sequence[Path], options: Options, progress: Progress | None
+) -> tuple[list[Log], list[recording.InMemoryRecording]]:
+    """Read the files, and those of directories that can be read: others are left out, and named.
+
+    Return their logs, and the recordings of bundles.
+    """
     sources = [(source, path) for path in paths for source in _sources(path)]
     sizes = Counter(source.size_bytes for source, _ in sources)
     taken: dict[bytes, str] = {}
     whole = max(sum(source.size_bytes for source, _ in sources), 1)
     read_bytes = 0
     logs: list[Log] = []
+    bundled: list[recording.InMemoryRecording] = []
     no_logs: dict[str, list[str]] = {}
     for source, path in sources:
         if progress is not None:
@@ -135,7 +145,10 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
             if digest in taken:
                 no_logs.setdefault(f"the same as {taken[digest]}", []).append(source.name)
                 continue
-            logs += [thinned(log) for log in read(source, options)]
+            if source.head.startswith(bundle.START):
+                bundled += bundle.opened(source.document(), Path(source.name))
+            else:
+                logs += [thinned(log) for log in read(source, options)]
             taken |= {digest: source.name} if digest else {}
         except errors.UsageError as error:
             if not path.is_dir():
@@ -154,11 +167,12 @@ def _read_all(paths: Sequence[Path], options: Options, progress: Progress | None
     if len(no_logs) > _NAMED:
         count = sum(len(files) for files in list(no_logs.values())[_NAMED:])
         left_out.append(f"{count} more for other reasons")
-    if not logs:
+    if not logs and not bundled:
         why = "; ".join(left_out) or "there is no file in it"
         raise errors.UsageError(f"{names}: nothing can be imported: {why}")
     options.require_used(names)
-    return [logs[0].with_remarks(*(Remark(f"left out: {why}") for why in left_out)), *logs[1:]]
+    logs[:1] = [log.with_remarks(*(Remark(f"left out: {w}") for w in left_out)) for log in logs[:1]]
+    return logs, bundled
 
 
 def _digest(source: Source) -> bytes:

@@ -6,7 +6,7 @@ of a counter that wrapped. What is thinned are means of short stretches.
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +23,6 @@ from heatsoak.importer.log import Log, Remark
 from heatsoak.importer.tables import sizes
 from heatsoak.importer.tables.headers import meaning
 from heatsoak.recording import grid
-from heatsoak.recording.columns import Average, column_of
 from heatsoak.recording.meta import LONGEST_S
 
 #: The name of a step that a log does not name.
@@ -267,42 +266,14 @@ def thinned(log: Log) -> Log:
     span_s = float(log.samples["t_s"][-1] - log.samples["t_s"][0])
     bin_s = max(_MIN_BIN_S, span_s / (MAX_SAMPLES / 2))
     bin_s = math.ceil(bin_s / _MIN_BIN_S) * _MIN_BIN_S
-    keys = ["bin", *(["step"] if "step" in log.samples.columns else [])]
-    samples = (
-        log.samples.lazy()
-        .with_columns(bin=((pl.col("t_s") - 1e-9) / bin_s).floor())
-        .group_by(keys)
-        .agg(pl.col("t_s").last(), *_means(log.samples.columns))
-        .drop("bin")
-        .sort("t_s")
-        .select(log.samples.columns)
-        .collect()
-    )
+    cell = ((pl.col("t_s") - 1e-9) / bin_s).floor()
+    samples = grid.binned(log.samples.lazy(), cell).collect()
     if samples.height >= log.samples.height:
         return log
     text = (
         f"{log.samples.height:,} samples were averaged to means of {words.amount_text(bin_s, 's')}"
     )
     return replace(log, samples=samples, remarks=(*log.remarks, Remark(text)))
-
-
-def _means(columns: list[str]) -> Iterator[pl.Expr]:
-    for name in columns:
-        value, average = pl.col(name), column_of(name).average
-        if name in ("t_s", "step"):
-            continue
-        if average is Average.SUM:
-            yield value.sum()
-        elif average is Average.MAX:
-            yield value.max()
-        elif average is Average.LAST:
-            yield value.drop_nulls().last()
-        elif average is Average.TIME and "interval_s" in columns:
-            weight = pl.when(value.is_not_null()).then(pl.col("interval_s").fill_null(0.0))
-            mean = pl.when(weight.sum() > 0).then((value * weight).sum() / weight.sum())
-            yield mean.otherwise(value.mean()).alias(name)
-        else:
-            yield value.mean()
 
 
 # --- what no drive can do ------------------------------------------------------------------------

@@ -393,6 +393,15 @@ class Source:
             yield last
         self.behind_documents = documents.before
 
+    def document(self) -> Any:
+        """Return the only JSON document, whatever the length of its lines; raises UsageError."""
+        data = bytearray()
+        for piece in self.chunks():
+            data += piece
+            if len(data) > MAX_DOCUMENT:
+                raise self.error(f"holds over {MAX_DOCUMENT >> 20} MiB: split it")
+        return self._json(data, 1)
+
     def _cut(self, line: int) -> None:
         self.remark(f"line {line}: a JSON document is truncated: left out")
 

@@ -7,12 +7,15 @@ covers the usual time, and the rest of the gap counts for nothing: nobody saw wh
 Times are in s. Arrays have a value for each sample, in the order of their times.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+
+from heatsoak.recording.columns import Average, column_of
 
 Array = NDArray[np.float64]
 
@@ -108,6 +111,43 @@ def whole_means(
     first = np.flatnonzero(np.diff(number, prepend=np.nan))
     moved = np.add.reduceat(rates * interval_s, first)
     return first, number[first], moved / np.add.reduceat(interval_s, first)
+
+
+def binned(samples: pl.LazyFrame, cell: pl.Expr) -> pl.LazyFrame:
+    """Return one row for all of a step that are in one cell, each column as it is averaged.
+
+    Its time is the last at which an interval ended, and its interval what these cover.
+    """
+    names = samples.collect_schema().names()
+    keys = ["cell", *(["step"] if "step" in names else [])]
+    ends_s = pl.col("t_s").last()
+    if "interval_s" in names:
+        ends_s = pl.col("t_s").filter(pl.col("interval_s").is_not_null()).last().fill_null(ends_s)
+    means = samples.with_columns(cell=cell).group_by(keys).agg(ends_s, *_means(names))
+    return means.drop("cell").sort("t_s").select(names)
+
+
+def _means(names: Sequence[str]) -> Iterator[pl.Expr]:
+    for name in names:
+        value, average = pl.col(name), column_of(name).average
+        if name in ("t_s", "step"):
+            continue
+        if average is Average.SUM:
+            total = value.sum()
+            if name == "interval_s":  # what two rows tell of the same time is not twice as long
+                span_s = pl.col("t_s").max() - (pl.col("t_s") - value).min()
+                total = pl.min_horizontal(total, span_s)
+            yield pl.when(value.count() > 0).then(total).alias(name)
+        elif average is Average.MAX:
+            yield value.max()
+        elif average is Average.LAST:
+            yield value.drop_nulls().last()
+        elif average is Average.TIME and "interval_s" in names:
+            weight = pl.when(value.is_not_null()).then(pl.col("interval_s").fill_null(0.0))
+            mean = pl.when(weight.sum() > 0).then((value * weight).sum() / weight.sum())
+            yield mean.otherwise(value.mean()).alias(name)
+        else:
+            yield value.mean()
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,7 @@ function one(all: readonly PageRecording[], recording: PageRecording, i: number)
     sensors(recording),
     starts(recording),
     code("The command", recording.command ? [recording.command] : []),
+    code("To let others judge it, or report a bug: one file without serials", [recording.bundle]),
     code("Command lines, as run: /proc/self/fd/N was the open drive", recording.commands),
     protocol(all, recording, i),
     events(recording),

@@ -310,6 +310,7 @@ class PageRecording(_Strict):
         label: the conditions, or the name of its directory.
         limit: where the drive begins to slow itself down, in C, and whose figure that is.
         command: the command that makes such a recording; None if unknown.
+        bundle: the command that makes one small file of it, for others.
         protocol: as TOML.
         commands: the load generator's command lines.
     """
@@ -329,6 +330,7 @@ class PageRecording(_Strict):
     events: list[EventLine]
     limit: tuple[float, str] | None
     command: str | None
+    bundle: str
     protocol: str
     commands: list[str]
 

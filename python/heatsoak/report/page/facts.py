@@ -13,6 +13,7 @@ from heatsoak.analysis.names import Named
 from heatsoak.catalog import enclosure_ids, load_enclosure
 from heatsoak.protocol import Label, Observation, Protocol, bundled, label_text, load, scaled
 from heatsoak.recording import Event, Recording, RecordingMeta, SensorMeta
+from heatsoak.recording.bundle import SUFFIX
 from heatsoak.report.findings import power_text
 from heatsoak.report.page import contract
 from heatsoak.report.steps import limit_of, sentence
@@ -20,6 +21,7 @@ from heatsoak.words import duration_text, number_text, plain, size_text, title_o
 
 #: The file name in the command for a protocol that is not bundled.
 _FILE = "protocol.toml"
+_BUNDLE = ("heatsoak", "export", "--as", "bundle", "-o")
 
 
 def protocol_toml(protocol: Protocol | Observation) -> str:
@@ -132,6 +134,7 @@ def page_recording(
         events=list(_events(recording)),
         limit=limit_of(meta),
         command=command(meta, recording.events),
+        bundle=shlex.join([*_BUNDLE, f"{recording.path.stem}{SUFFIX}", recording.path_text]),
         protocol=protocol_toml(meta.protocol),
         commands=commands(recording.events),
     )
