@@ -13,14 +13,11 @@ from heatsoak.ranges import Range
 
 @pytest.mark.parametrize("limit_mb_s", [210.0, 640.0, 1170.0, 1930.0])
 @pytest.mark.parametrize("moved_x", [0.05, 1.0])
-def test_few_streams_find_the_limit_of_a_drive_that_is_read_in_whole_kelvins(
-    limit_mb_s: float, moved_x: float
-) -> None:
-    trials, asked = [Trial(2000.0, moved_x * limit_mb_s, 60.0, False, 75.0, 45.0)], 0.0
+def test_few_streams_find_the_limit(limit_mb_s: float, moved_x: float) -> None:
+    trials = [Trial(2000.0, moved_x * limit_mb_s, 60.0, False)]
     while (mb_s := next_mb_s(trials)) is not None:
-        asked, is_held = mb_s, mb_s <= limit_mb_s
-        temp_c = round(35 + 40 * asked / limit_mb_s) if is_held else 75.0
-        trials.append(Trial(asked, asked, 900.0, is_held, temp_c, 45.0))
+        is_held = mb_s <= limit_mb_s
+        trials.append(Trial(mb_s, mb_s if is_held else moved_x * limit_mb_s, 900.0, is_held))
     assert len(trials) <= 12
     found = limit_of(trials)
     assert found is not None
@@ -28,7 +25,7 @@ def test_few_streams_find_the_limit_of_a_drive_that_is_read_in_whole_kelvins(
 
 
 def test_a_drive_that_keeps_up_at_full_speed_is_asked_nothing_more() -> None:
-    held = Trial(520.0, 520.0, 900.0, True, 40.0, 30.0)
+    held = Trial(520.0, 520.0, 900.0, True)
     assert next_mb_s([held]) is None
     assert limit_of([held]) == Range(520.0, 520.0, 520.0, "this run")
 

@@ -1,8 +1,8 @@
 """How fast a drive goes for ever: which rate is tried next, and what the rates tried so far tell.
 
-A rate is held where the temperature settles and nothing falls behind. Heat goes with what is
-moved, so that the settled temperature is nearly a line over the rate; the limit is where that line
-meets the temperature at which the drive fell behind.
+A rate is held for ever where the temperature has settled and nothing falls behind any more,
+whatever would hold it back: heat, or a cache that is folded. What a stream at full speed is held to
+is tried first; what is left between held and not held is halved.
 """
 
 from collections.abc import Sequence
@@ -17,14 +17,10 @@ from heatsoak.ranges import Range
 
 #: A stream that gets less than this of its rate does not keep up with it.
 KEEPS_UP = 0.98
-#: Nearer rates than this cannot be told apart by a drive that is read in whole kelvins.
+#: Nearer rates than this are not told apart.
 _NEAR_X = 1.05
 #: A drive that gets less of its rate is punished for being hot; the next rate is so much lower.
-_PUNISHED, _LOWER = 0.4, 0.5
-#: After so many rates the line has been wrong too often: the rest is halved.
-_MOST_BY_LINE = 8
-#: Two rates whose temperatures make a line are at least so far apart.
-_APART = 0.85
+_LOWER = 0.5
 
 
 @dataclass(frozen=True)
@@ -36,8 +32,7 @@ class Trial:
         moved_mb_s: what it got in its second half.
         held_s: how long it kept up.
         is_held: whether it kept up to its end.
-        temp_c: what it was in its last minute, or at most when it fell behind; None if not read.
-        rest_c: what it was when it began.
+        temp_c: what it was in its last minute; None if not read.
     """
 
     asked_mb_s: float
@@ -45,7 +40,6 @@ class Trial:
     held_s: float
     is_held: bool
     temp_c: float | None = None
-    rest_c: float | None = None
 
 
 def _behind_from_s(short_mb: Array) -> float | None:
@@ -88,17 +82,13 @@ def trial_of(
     is_held = bool(total_mb[-1] <= 0 and np.max(waits_mb) <= LAST_S * min_mb_s)
     fell_s = None if is_held else _behind_from_s(short_mb)
     t_s, temps_c = temps
-    temp_c = rest_c = None
-    if len(temps_c):
-        last_c = temps_c[t_s >= t_s[-1] - LAST_S]
-        temp_c = float(np.mean(last_c) if fell_s is None else np.max(temps_c))
-        rest_c = float(temps_c[0])
+    temp_c = float(np.mean(temps_c[t_s >= t_s[-1] - LAST_S])) if len(temps_c) else None
     moved_mb_s = series.mean(0.5 * end_s, end_s)
     held_s = end_s if fell_s is None else fell_s
-    return Trial(wanted_mb_s, moved_mb_s, held_s, is_held, temp_c, rest_c)
+    return Trial(wanted_mb_s, moved_mb_s, held_s, is_held, temp_c)
 
 
-def _bounds_mb_s(trials: Sequence[Trial]) -> tuple[float, float | None, float]:
+def _bounds_mb_s(trials: Sequence[Trial]) -> tuple[float, float, float]:
     """The highest rate that was held, 0 for none, a likely limit, and the lowest that was not.
 
     Infinite where all were held. A stream that asked for more and got just what is held says that
@@ -110,7 +100,7 @@ def _bounds_mb_s(trials: Sequence[Trial]) -> tuple[float, float | None, float]:
     if left:
         return low, max(min(left), low), _NEAR_X * low
     high = max(min((one.asked_mb_s for one in fell), default=np.inf), low)
-    return low, _by_line(trials) if fell else None, high
+    return low, float(np.sqrt(low * high)) if fell else low, high
 
 
 def limit_of(trials: Sequence[Trial]) -> Range | None:
@@ -119,14 +109,7 @@ def limit_of(trials: Sequence[Trial]) -> Range | None:
     None where nothing that was tried was held, nor is known to be.
     """
     low, likely, high = _bounds_mb_s(trials)
-    if not low:
-        return None
-    if high == np.inf:
-        return Range(low, low, low, "this run")
-    if likely is None or not low <= likely <= high:
-        # a line that leads elsewhere says nothing
-        likely = 0.5 * (low + high)
-    return Range(low, likely, high, "this run")
+    return Range(low, likely, low if high == np.inf else high, "this run") if low else None
 
 
 def next_mb_s(trials: Sequence[Trial]) -> float | None:
@@ -135,37 +118,13 @@ def next_mb_s(trials: Sequence[Trial]) -> float | None:
     None once it is known.
     """
     (low, likely, high), last = _bounds_mb_s(trials), trials[-1]
-    if high == np.inf:
+    if high == np.inf or (low and high <= low * _NEAR_X):
         return None
-    if not low:
-        # what it is held to may be near what it holds, where it is not punished for being hot
-        is_near = len(trials) == 1 and _PUNISHED * high < last.moved_mb_s < high / _NEAR_X
-        return float(last.moved_mb_s) if is_near else _LOWER * high
-    if high <= low * _NEAR_X:
-        return None
-    by_line = likely if len(trials) <= _MOST_BY_LINE else None
-    if by_line is None:
-        return float(np.sqrt(low * high))
-    below = by_line / _NEAR_X**0.5
-    if last.is_held and last.asked_mb_s >= below:
-        return float(min(last.asked_mb_s * _NEAR_X, high / _NEAR_X**0.5))
-    # a line that is wrong, as after rests that were too short, must not be followed in small steps
-    ends = low + (high - low) * np.array([0.15, 0.85 if last.is_held else 0.6])
-    return float(np.clip(below, *ends))
-
-
-def _by_line(trials: Sequence[Trial]) -> float | None:
-    """Where the settled temperature reaches that of falling behind, MB/s."""
-    fell = min((one for one in trials if not one.is_held), key=lambda one: one.asked_mb_s)
-    points = sorted((one.asked_mb_s, one.temp_c) for one in trials if one.is_held and one.temp_c)
-    if trials[0].rest_c is not None:
-        points.insert(0, (0.0, trials[0].rest_c))
-    if fell.temp_c is None or len(points) < 2:
-        return None
-    x1, y1 = points[-1]
-    # whole kelvins make no line of points that are near each other
-    x0, y0 = next((one for one in reversed(points) if one[0] < _APART * x1), points[0])
-    return float(x1 + (fell.temp_c - y1) * (x1 - x0) / (y1 - y0)) if y1 > y0 else None
+    if low:
+        return likely
+    # what it is held to may be near what it holds, where it is not punished for being hot
+    is_near = len(trials) == 1 and _LOWER * high < last.moved_mb_s < high / _NEAR_X
+    return float(last.moved_mb_s) if is_near else _LOWER * high
 
 
 def limit_text(trials: Sequence[Trial], *, writes: bool) -> str:
@@ -179,8 +138,9 @@ def limit_text(trials: Sequence[Trial], *, writes: bool) -> str:
         return f"no rate of {what} is known to be held for ever: not even {tried} was"
     rate = words.rate_text(limit.mid)
     held = max((one for one in trials if one.is_held), key=lambda one: one.asked_mb_s)
-    temp = "with no temperature read" if held.temp_c is None else f"at {words.temp_text(held.temp_c)}"
-    shown = f"held for {words.duration_text(held.held_s)}, {temp} by then"
+    shown = f"held for {words.duration_text(held.held_s)}"
+    if held.temp_c is not None:
+        shown += f", at {words.temp_text(held.temp_c)} by then"
     if first.is_held:
         return f"holds its full speed for ever: {rate} of {what}, {shown}"
     between = words.span_text((limit.low, limit.high), digits=3)
