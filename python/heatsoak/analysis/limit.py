@@ -20,7 +20,7 @@ KEEPS_UP = 0.98
 #: Nearer rates than this are not told apart.
 _NEAR_X = 1.05
 #: A drive that gets less of its rate is punished for being hot; the next rate is so much lower.
-_LOWER = 0.5
+_LOWER = 0.4
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Trial:
 
     Attributes:
         asked_mb_s: of what took all it could get, what it got at first.
-        moved_mb_s: what it got in its second half.
+        moved_mb_s: what it got in its last quarter.
         held_s: how long it kept up.
         is_held: whether it kept up to its end.
         temp_c: what it was in its last minute; None if not read.
@@ -83,7 +83,7 @@ def trial_of(
     fell_s = None if is_held else _behind_from_s(short_mb)
     t_s, temps_c = temps
     temp_c = float(np.mean(temps_c[t_s >= t_s[-1] - LAST_S])) if len(temps_c) else None
-    moved_mb_s = series.mean(0.5 * end_s, end_s)
+    moved_mb_s = series.mean(0.75 * end_s, end_s)
     held_s = end_s if fell_s is None else fell_s
     return Trial(wanted_mb_s, moved_mb_s, held_s, is_held, temp_c)
 
@@ -124,7 +124,7 @@ def next_mb_s(trials: Sequence[Trial]) -> float | None:
         return likely
     # what it is held to may be near what it holds, where it is not punished for being hot
     is_near = len(trials) == 1 and _LOWER * high < last.moved_mb_s < high / _NEAR_X
-    return float(last.moved_mb_s) if is_near else _LOWER * high
+    return float(KEEPS_UP * last.moved_mb_s) if is_near else _LOWER * high
 
 
 def limit_text(trials: Sequence[Trial], *, writes: bool) -> str:
@@ -138,11 +138,11 @@ def limit_text(trials: Sequence[Trial], *, writes: bool) -> str:
         return f"no rate of {what} is known to be held for ever: not even {tried} was"
     rate = words.rate_text(limit.mid)
     held = max((one for one in trials if one.is_held), key=lambda one: one.asked_mb_s)
-    shown = f"held for {words.duration_text(held.held_s)}"
+    shown = f"it held {words.rate_text(held.asked_mb_s)} for {words.duration_text(held.held_s)}"
     if held.temp_c is not None:
         shown += f", at {words.temp_text(held.temp_c)} by then"
     if first.is_held:
-        return f"holds its full speed for ever: {rate} of {what}, {shown}"
+        return f"holds its full speed for ever, {rate} of {what}: {shown}"
     between = words.span_text((limit.low, limit.high), digits=3)
     full, burst = words.rate_text(first.asked_mb_s), words.duration_text(first.held_s)
-    return f"holds {rate} of {what} for ever ({between}, {shown}); {full} for {burst} after a rest"
+    return f"holds {rate} of {what} for ever ({between}): {shown}; {full} for {burst} after a rest"
