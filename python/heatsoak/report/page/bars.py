@@ -25,6 +25,7 @@ _OF_RATES = (
     "Whiskers: from a rate that was held to one that was not. "
     "In grey: full speed after a rest, and how long it lasts."
 )
+_OF_MEANS = "Of repeated runs: 95 % confidence interval of the mean."
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,10 @@ def _scores(
     for number, recording in enumerate(findings):
         for score in recording.scores:
             if score.value is not None:
-                key = (score.name, score.unit, score.definition)
+                # the rate that is sought may be one of reads, or of writes
+                loads = [one.workload for r in recording.rounds for one in r.steps]
+                what = f": {loads[0]}" if score.full_mb_s is not None and loads else ""
+                key = (f"{score.name}{what}", score.unit, score.definition)
                 found.setdefault(key, []).append((number, score))
     return found
 
@@ -141,7 +145,7 @@ def _chart(
                 label=names.recordings[members[0].recording].setting,
                 recording=members[0].recording,
                 value=float(np.mean([one.value for one in members])),
-                range=known or (members[0].range if len(members) == 1 else None),
+                range=(members[0].range if len(members) == 1 else None) or known,
                 runs=len(members),
                 power_w=float(np.mean(watts)) if watts else None,
                 mb_s_per_w=float(np.mean(ratios)) if ratios else None,
@@ -149,13 +153,16 @@ def _chart(
             )
         )
     of_runs = _OF_RUNS if any(known is not None for known in ranges) else _OF_NOTHING
+    is_repeated = any(bar.runs > 1 for bar in bars)
+    if any(bar.beside for bar in bars):
+        of_runs = f"{_OF_RATES} {_OF_MEANS}" if is_repeated else _OF_RATES
     return contract.BarChart(
         id="",
         title=title,
         unit=unit,
         better="lower" if better == "lower" else "higher",
         definition=definition,
-        interval=_OF_RATES if any(bar.beside for bar in bars) else of_runs,
+        interval=of_runs,
         bars=bars,
     )
 
