@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from compared import READ, falling, run, steady
-from heatsoak.protocol import load
+from heatsoak.protocol.source import apply_settings, load
 from heatsoak.recording import Event, InMemoryRecording
 from heatsoak.report.page.contract import PageRecording
 from heatsoak.target.simulated import SimulatedTarget
@@ -277,7 +277,7 @@ def test_rates_that_are_held_for_ever_have_their_range_and_full_speed_and_reads_
 ) -> None:
     runs = []
     for rw in ("write", "read"):
-        protocol = load("thermal-limit", {"rw": rw})
+        protocol = apply_settings(load("thermal-limit"), [f"rw={rw}"])
         runs.append(conducted(protocol, SimulatedTarget(str(small_drive)), tmp_path / rw))
     charts = page_of(runs).bars
     assert [chart.title.partition(", 128k")[0] for chart in charts] == [
