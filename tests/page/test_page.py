@@ -1,12 +1,17 @@
 """What stands on the page, made from recordings whose truth is known."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from compared import READ, falling, run, steady
+from heatsoak.protocol.source import apply_settings, load
 from heatsoak.recording import Event, InMemoryRecording
 from heatsoak.report.page.contract import PageRecording
+from heatsoak.target.simulated import SimulatedTarget
+from observed import conducted
 from paged import HOSTILE, page_of, series
 
 
@@ -265,3 +270,23 @@ def test_a_condition_that_only_one_recording_has_is_neither_compared_nor_a_fault
     page = page_of([bare, blown])
     assert page.comparisons == []
     assert [recording.label for recording in page.recordings] == ["no heatsink", "fan slow"]
+
+
+def test_rates_that_are_held_for_ever_have_their_range_and_full_speed_and_reads_are_not_writes(
+    small_drive: Path, tmp_path: Path
+) -> None:
+    runs = []
+    for rw in ("write", "read"):
+        protocol = apply_settings(load("thermal-limit"), [f"rw={rw}"])
+        runs.append(conducted(protocol, SimulatedTarget(str(small_drive)), tmp_path / rw))
+    charts = page_of(runs).bars
+    assert [chart.title.partition(", 128k")[0] for chart in charts] == [
+        "For ever: sequential write",
+        "For ever: sequential read",
+    ]
+    for chart in charts:
+        (bar,) = chart.bars
+        assert bar.range is not None
+        assert bar.range.low <= bar.value <= bar.range.high <= 1.06 * bar.range.low
+        assert re.fullmatch(r"[\d,]+ MB/s for \d+ (s|min)", bar.beside)
+        assert "Whiskers: from a rate that was held" in chart.interval

@@ -497,6 +497,8 @@ export interface Unloaded {
  * Attributes:
  *     value: in `unit`; None if there is none, and `why` says why.
  *     range: where it lies, of a rate that is sought: from what was held to what was not.
+ *     full_mb_s: of a rate that is sought, the full speed after a rest, and `full_s` how long that
+ *         was held; None if to the end.
  *     better: which way is better.
  *     definition: how it is calculated, in a sentence.
  *     of_steps: the value of each step; the score is their mean. For rounds, the last five.
@@ -515,6 +517,8 @@ export interface ScoreFindings {
   statistic: string;
   value: number | null;
   range?: Range | null;
+  full_mb_s?: number | null;
+  full_s?: number | null;
   unit: string;
   better: "higher" | "lower";
   definition: string;
@@ -810,7 +814,7 @@ export interface BarChart {
   bars: Bar[];
 }
 /**
- * A value, with its interval if that is known.
+ * A value, with its interval if that is known, and what a reader compares it with.
  */
 export interface Bar {
   label: string;
@@ -820,6 +824,7 @@ export interface Bar {
   runs: number;
   power_w: number | null;
   mb_s_per_w: number | null;
+  beside: string;
 }
 /**
  * Curves over steps that differ in one parameter: the share of reads, or the queue depth.

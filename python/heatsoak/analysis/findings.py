@@ -104,6 +104,8 @@ class ScoreFindings(LateModel):
     Attributes:
         value: in `unit`; None if there is none, and `why` says why.
         range: where it lies, of a rate that is sought: from what was held to what was not.
+        full_mb_s: of a rate that is sought, the full speed after a rest, and `full_s` how long that
+            was held; None if to the end.
         better: which way is better.
         definition: how it is calculated, in a sentence.
         of_steps: the value of each step; the score is their mean. For rounds, the last five.
@@ -122,6 +124,8 @@ class ScoreFindings(LateModel):
     statistic: str
     value: float | None
     range: Range | None = None
+    full_mb_s: float | None = None
+    full_s: float | None = None
     unit: str
     better: Literal["higher", "lower"]
     definition: str

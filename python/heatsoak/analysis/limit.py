@@ -1,13 +1,12 @@
 """How fast a drive goes for ever: which rate is tried next, and what the rates tried so far tell.
 
-A rate is held where the temperature settles and nothing falls behind. Heat goes with what is
-moved, so that the settled temperature is nearly a line over the rate; the limit is where that line
-meets the temperature at which the drive fell behind.
+A rate is held for ever where the temperature has settled and nothing falls behind any more,
+whatever would hold it back: heat, or a cache that is folded. What a stream at full speed is held to
+is tried first; what is left between held and not held is halved.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -18,18 +17,10 @@ from heatsoak.ranges import Range
 
 #: A stream that gets less than this of its rate does not keep up with it.
 KEEPS_UP = 0.98
-#: A stream that got too little in each of so many minutes at its end has fallen behind.
-_MINUTES = 3
-#: Nearer rates than this cannot be told apart by a drive that is read in whole kelvins.
+#: Nearer rates than this are not told apart.
 _NEAR_X = 1.05
 #: A drive that gets less of its rate is punished for being hot; the next rate is so much lower.
-_PUNISHED, _LOWER = 0.4, 0.5
-#: After so many rates the line has been wrong too often: the rest is halved.
-_MOST_BY_LINE = 8
-#: Two rates whose temperatures make a line are at least so far apart.
-_APART = 0.85
-#: Time constants of drives, their heatsinks and cases.
-_TIME_CONSTANTS_S = np.geomspace(60.0, 3600.0, 25)
+_LOWER = 0.4
 
 
 @dataclass(frozen=True)
@@ -38,11 +29,10 @@ class Trial:
 
     Attributes:
         asked_mb_s: of what took all it could get, what it got at first.
-        moved_mb_s: what it got in its last minute.
+        moved_mb_s: what it got in its last quarter.
         held_s: how long it kept up.
         is_held: whether it kept up to its end.
-        temp_c: where its temperature settles, or was at most when it fell behind; None if not read.
-        rest_c: what it was when it began.
+        temp_c: what it was in its last minute; None if not read.
     """
 
     asked_mb_s: float
@@ -50,14 +40,11 @@ class Trial:
     held_s: float
     is_held: bool
     temp_c: float | None = None
-    rest_c: float | None = None
 
 
-def _behind_from_s(series: RateSeries, min_mb_s: float) -> float | None:
-    """When it first moved less in a second, in the first minute that got less in the mean."""
-    moved, measured_s = series.amounts.between(np.arange(0.0, series.duration_s + 1e-6))
+def _behind_from_s(short_mb: Array) -> float | None:
+    """When it first moved too little in a second, in the first minute that got too little."""
     minute = np.ones(int(LAST_S))
-    short_mb = min_mb_s * measured_s - moved
     behind = np.flatnonzero(np.convolve(short_mb, minute, "valid") > 0)
     if not len(behind):
         return None
@@ -77,45 +64,31 @@ def trial_of(
 ) -> Trial | None:
     """Return what a stream shows of its rate; `temps` are times and readings from its start.
 
-    Without a rate to ask for, it asked for what it got in its best seconds, of which a twentieth
-    less is not too little. What gets too little for a minute or two, as while a cache is folded,
-    and then keeps up, is held. None for one that is shorter than three minutes.
+    Its second half tells: the first has what comes once, as while a full cache is folded. Held is
+    what it gets in the mean, and of which never more than a minute's waits, as it does again and
+    again where a governor holds it back. Without a rate to ask for, it asked for what it got in its
+    best seconds, of which a twentieth less is not too little. None for one that is shorter than two
+    minutes.
     """
     end_s = series.duration_s
-    edges_s = end_s - LAST_S * np.arange(_MINUTES + 1)
-    if edges_s[-1] < 0:
+    if end_s < 2 * LAST_S:
         return None
     wanted_mb_s = asked_mb_s or _first_mb_s(series)
     min_mb_s = wanted_mb_s * (KEEPS_UP if asked_mb_s else 1 - MIN_DROP)
-    last = [series.mean(begin_s, s) for s, begin_s in pairwise(edges_s.tolist())]
-    is_held = max(last) >= min_mb_s
-    fell_s = None if is_held else _behind_from_s(series, min_mb_s)
+    moved, measured_s = series.amounts.between(np.arange(0.0, end_s + 1e-6))
+    short_mb = min_mb_s * measured_s - moved
+    total_mb = np.cumsum(short_mb[len(short_mb) // 2 :])
+    waits_mb = total_mb - np.minimum.accumulate(total_mb)
+    is_held = bool(total_mb[-1] <= 0 and np.max(waits_mb) <= LAST_S * min_mb_s)
+    fell_s = None if is_held else _behind_from_s(short_mb)
     t_s, temps_c = temps
-    temp_c = rest_c = None
-    if len(temps_c):
-        temp_c = settled_c(t_s, temps_c) if fell_s is None else float(np.max(temps_c))
-        rest_c = float(temps_c[0])
-    moved_mb_s = series.mean(end_s - 0.5 * LAST_S, end_s)
+    temp_c = float(np.mean(temps_c[t_s >= t_s[-1] - LAST_S])) if len(temps_c) else None
+    moved_mb_s = series.mean(0.75 * end_s, end_s)
     held_s = end_s if fell_s is None else fell_s
-    return Trial(wanted_mb_s, moved_mb_s, held_s, is_held, temp_c, rest_c)
+    return Trial(wanted_mb_s, moved_mb_s, held_s, is_held, temp_c)
 
 
-def settled_c(t_s: Array, temps_c: Array) -> float:
-    """Return where a temperature is going to, by the time constant that fits its second half."""
-    half = t_s >= 0.5 * t_s[-1]
-    x, y = t_s[half], temps_c[half]
-    if len(y) < 10 or np.ptp(y) == 0:
-        return float(y[-1])
-    fits = []
-    for tau_s in _TIME_CONSTANTS_S:
-        columns = np.stack([np.ones_like(x), np.exp(-(x - x[0]) / tau_s)], axis=1)
-        (end_c, _), rest, *_ = np.linalg.lstsq(columns, y)
-        fits.append((float(rest[0]) if len(rest) else np.inf, float(end_c)))
-    # a reading in whole kelvins says little of what is far
-    return float(np.clip(min(fits)[1], y[-1] - 1.0, y[-1] + 3.0))
-
-
-def _bounds_mb_s(trials: Sequence[Trial]) -> tuple[float, float | None, float]:
+def _bounds_mb_s(trials: Sequence[Trial]) -> tuple[float, float, float]:
     """The highest rate that was held, 0 for none, a likely limit, and the lowest that was not.
 
     Infinite where all were held. A stream that asked for more and got just what is held says that
@@ -127,7 +100,7 @@ def _bounds_mb_s(trials: Sequence[Trial]) -> tuple[float, float | None, float]:
     if left:
         return low, max(min(left), low), _NEAR_X * low
     high = max(min((one.asked_mb_s for one in fell), default=np.inf), low)
-    return low, _by_line(trials) if fell else None, high
+    return low, float(np.sqrt(low * high)) if fell else low, high
 
 
 def limit_of(trials: Sequence[Trial]) -> Range | None:
@@ -136,14 +109,7 @@ def limit_of(trials: Sequence[Trial]) -> Range | None:
     None where nothing that was tried was held, nor is known to be.
     """
     low, likely, high = _bounds_mb_s(trials)
-    if not low:
-        return None
-    if high == np.inf:
-        return Range(low, low, low, "this run")
-    if likely is None or not low <= likely <= high:
-        # a line that leads elsewhere says nothing
-        likely = 0.5 * (low + high)
-    return Range(low, likely, high, "this run")
+    return Range(low, likely, low if high == np.inf else high, "this run") if low else None
 
 
 def next_mb_s(trials: Sequence[Trial]) -> float | None:
@@ -152,37 +118,13 @@ def next_mb_s(trials: Sequence[Trial]) -> float | None:
     None once it is known.
     """
     (low, likely, high), last = _bounds_mb_s(trials), trials[-1]
-    if high == np.inf:
+    if high == np.inf or (low and high <= low * _NEAR_X):
         return None
-    if not low:
-        # what it is held to may be near what it holds, where it is not punished for being hot
-        is_near = len(trials) == 1 and _PUNISHED * high < last.moved_mb_s < high / _NEAR_X
-        return float(last.moved_mb_s) if is_near else _LOWER * high
-    if high <= low * _NEAR_X:
-        return None
-    by_line = likely if len(trials) <= _MOST_BY_LINE else None
-    if by_line is None:
-        return float(np.sqrt(low * high))
-    below = by_line / _NEAR_X**0.5
-    if last.is_held and last.asked_mb_s >= below:
-        return float(min(last.asked_mb_s * _NEAR_X, high / _NEAR_X**0.5))
-    # a line that is wrong, as after rests that were too short, must not be followed in small steps
-    ends = low + (high - low) * np.array([0.15, 0.85 if last.is_held else 0.6])
-    return float(np.clip(below, *ends))
-
-
-def _by_line(trials: Sequence[Trial]) -> float | None:
-    """Where the settled temperature reaches that of falling behind, MB/s."""
-    fell = min((one for one in trials if not one.is_held), key=lambda one: one.asked_mb_s)
-    points = sorted((one.asked_mb_s, one.temp_c) for one in trials if one.is_held and one.temp_c)
-    if trials[0].rest_c is not None:
-        points.insert(0, (0.0, trials[0].rest_c))
-    if fell.temp_c is None or len(points) < 2:
-        return None
-    x1, y1 = points[-1]
-    # whole kelvins make no line of points that are near each other
-    x0, y0 = next((one for one in reversed(points) if one[0] < _APART * x1), points[0])
-    return float(x1 + (fell.temp_c - y1) * (x1 - x0) / (y1 - y0)) if y1 > y0 else None
+    if low:
+        return likely
+    # what it is held to may be near what it holds, where it is not punished for being hot
+    is_near = len(trials) == 1 and _LOWER * high < last.moved_mb_s < high / _NEAR_X
+    return float(KEEPS_UP * last.moved_mb_s) if is_near else _LOWER * high
 
 
 def limit_text(trials: Sequence[Trial], *, writes: bool) -> str:
@@ -195,8 +137,12 @@ def limit_text(trials: Sequence[Trial], *, writes: bool) -> str:
         tried = words.rate_text(min(one.asked_mb_s for one in trials))
         return f"no rate of {what} is known to be held for ever: not even {tried} was"
     rate = words.rate_text(limit.mid)
+    held = max((one for one in trials if one.is_held), key=lambda one: one.asked_mb_s)
+    shown = f"it held {words.rate_text(held.asked_mb_s)} for {words.duration_text(held.held_s)}"
+    if held.temp_c is not None:
+        shown += f", at {words.temp_text(held.temp_c)} by then"
     if first.is_held:
-        return f"holds its full speed for ever: {rate} of {what}"
+        return f"holds its full speed for ever, {rate} of {what}: {shown}"
     between = words.span_text((limit.low, limit.high), digits=3)
     full, burst = words.rate_text(first.asked_mb_s), words.duration_text(first.held_s)
-    return f"holds {rate} of {what} for ever ({between}); {full} for {burst} after a rest"
+    return f"holds {rate} of {what} for ever ({between}): {shown}; {full} for {burst} after a rest"

@@ -299,7 +299,11 @@ def _limit(
         return {"why": "; ".join(one.text for one in rounds_of(recording, views))}
     low, mid, high = (float(np.mean([getattr(one, key) for one in known])) for key in _ENDS)
     of_steps = {str(one.tracks): found.mid for one, found in zip(sought, known, strict=True)}
-    return {"value": mid, "range": Range(low, mid, high, "this run"), "of_steps": of_steps}
+    told = {"value": mid, "range": Range(low, mid, high, "this run"), "of_steps": of_steps}
+    if len(trials) == 1:
+        (full, *_), *_ = trials
+        told |= {"full_mb_s": full.asked_mb_s, "full_s": None if full.is_held else full.held_s}
+    return told
 
 
 def _recorded(

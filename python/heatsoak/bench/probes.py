@@ -14,7 +14,7 @@ from heatsoak.analysis.falls.find import MIN_S
 from heatsoak.analysis.rounds import mean_iops
 from heatsoak.analysis.series import throughput
 from heatsoak.analysis.view import drops_of
-from heatsoak.bench.heating import Steadiness
+from heatsoak.bench.heating import WINDOW_S, Steadiness
 from heatsoak.protocol import Step, WorkloadStep
 
 #: What a drop is seen in.
@@ -212,7 +212,10 @@ class Prober:
             return False
         rates.checked_s = rates.end_s
         trial = seeker.judge(rates)
-        return trial is not None and (not trial.is_held or seeker.has_settled())
+        if trial is None or trial.is_held:
+            return trial is not None and seeker.has_settled()
+        # while a cache is folded, a stream may get too little for minutes, and catches up
+        return rates.duration_s - trial.held_s >= WINDOW_S
 
     def end(self, step: Step, *, was_done: bool = True) -> None:
         """A step is over; `was_done` says whether it did what it is for."""

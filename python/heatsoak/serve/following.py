@@ -20,7 +20,7 @@ from heatsoak.report.page.contract import Appended, Page
 from heatsoak.report.page.tracks import courses
 
 #: Threads that read and judge: each keeps close to a megabyte.
-_READERS = CapacityLimiter(int(__import__("os").environ.get("NT", "8")))
+_READERS = CapacityLimiter(8)
 in_thread = partial(to_thread.run_sync, limiter=_READERS)
 
 #: If a journal has grown by more, for example while a laptop slept, the page is fetched again.

@@ -40,11 +40,11 @@ def for_ever_mb_s(
     enclosure: str | None = None,
     cooling: Cooling | None = None,
     seed: int = 0,
-) -> ranges.Range:
+) -> tuple[ranges.Range, bool]:
     """Return the highest rate that it holds without end, MB/s: of the drive itself, and of 90 % of
-    likely ones; 0 for none.
+    likely ones; 0 for none. And whether heat sets that of the drive itself.
 
-    It is that of the flash where heat does not hold it back. `load` may be of any length and rate;
+    Otherwise it is that of the flash, once the cache is full. `load` may be of any length and rate;
     the other arguments are those of `predict`. Raises UsageError for loads beside each other, which
     have no one rate, and where :meth:`WorkloadCase.of` does.
     """
@@ -75,7 +75,8 @@ def for_ever_mb_s(
     others = (_Resting.of(one, changed) for one in case.likely)
     limits = [min(bent * one.begins_mb_s(steady, full.mb_s), full.mb_s) for one in others]
     low, high = np.quantile(limits, ranges.tails(ranges.FITTED_LEVEL), method="weibull").tolist()
-    return ranges.Range.around(limit_mb_s, (low, high), "drives", ranges.FITTED_LEVEL).rounded(1)
+    held = ranges.Range.around(limit_mb_s, (low, high), "drives", ranges.FITTED_LEVEL).rounded(1)
+    return held, limit_mb_s < full.mb_s
 
 
 @dataclass(frozen=True)

@@ -161,17 +161,19 @@ def predict(
         return found
     from heatsoak.twin.forever import for_ever_mb_s  # few ask
 
-    held = for_ever_mb_s(
+    held, by_heat = for_ever_mb_s(
         subject, workload, before=before, enclosure=enclosure, cooling=cooling, seed=seed
     )
-    answer = f"{_for_ever_text(held)}. {found.answer}"
+    answer = f"{_for_ever_text(held, by_heat=by_heat)}. {found.answer}"
     return found.model_copy(update={"for_ever_mb_s": held, "answer": answer})
 
 
-def _for_ever_text(held: ranges.Range) -> str:
+def _for_ever_text(held: ranges.Range, *, by_heat: bool) -> str:
     if held.mid == 0:
         return "Holds no rate for ever"
-    return f"Holds {words.rate_text(held.mid, 1)} for ever ({words.interval_text(held, 'MB/s', 1)})"
+    likely = words.interval_text(held, "MB/s", 1)
+    limited = "heat allows no more" if by_heat else "with or without heat"
+    return f"Holds {words.rate_text(held.mid, 1)} for ever ({likely}), {limited}"
 
 
 def told(case: WorkloadCase, cooling: Cooling, holds_mb_s: float | None = None) -> Prediction:

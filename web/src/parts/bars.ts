@@ -11,7 +11,7 @@ import { fold, h, svg, table } from "../dom";
 import { lineColor } from "../style/lines";
 import { colors, type Shade } from "../style/colors";
 import { shade } from "../style/theme";
-import { type RowLabels, rowLabels } from "./row_labels";
+import { NARROW, type RowLabels, rowLabels } from "./row_labels";
 import { columnName } from "./track_csv";
 
 const ROW = 26;
@@ -53,7 +53,10 @@ function capitalBetter({ better }: BarChart): string {
 }
 
 function figures(one: BarChart): HTMLElement {
-  const header = ["Run", one.unit, "95 % interval", "Runs", "Power", "MB/s per W"];
+  const hasBeside = one.bars.some((bar) => bar.beside);
+  const range = hasBeside ? "Held, not held" : "95 % interval";
+  const header = ["Run", one.unit, range, "Runs", "Power", "MB/s per W"];
+  if (hasBeside) header.push("Full speed");
   const rows = one.bars.map((bar) => [
     bar.label,
     value(bar.value, one.unit),
@@ -61,6 +64,7 @@ function figures(one: BarChart): HTMLElement {
     bar.runs,
     value(bar.power_w, "W"),
     value(bar.mb_s_per_w, ""),
+    ...(hasBeside ? [bar.beside] : []),
   ]);
   const numeric = header.map((_, i) => i > 0);
   return fold("The figures as a table", () => [
@@ -113,6 +117,7 @@ class Bars implements Drawn {
         .map((bar) => `${shortened(bar.label, 60)} ${value(bar.value, given.unit)}`)
         .join("; ")}`,
     });
+    const isAbove = labels.anchor === "start";
     given.bars.forEach((bar, i) => {
       const top = i * labels.row;
       const middle = top + labels.middle;
@@ -128,7 +133,7 @@ class Bars implements Drawn {
             fill: shades.ink,
             "font-size": 13,
           },
-          shortened(bar.label, labels.letters),
+          shortened(bar.label, labels.letters - (isAbove ? bar.beside.length : 0)),
           svg("title", {}, shortened(bar.label, 300)),
         ),
         svg("rect", {
@@ -155,6 +160,13 @@ class Bars implements Drawn {
           value(bar.value, given.unit),
         ),
       );
+      if (bar.beside) {
+        const x = right + 17 + 8 * value(bar.value, given.unit).length;
+        const at = isAbove
+          ? { x: whole, y: top + labels.y, "text-anchor": "end" }
+          : { x, y: middle + 4 };
+        drawn.append(svg("text", { ...at, fill: shades.soft, "font-size": 13 }, bar.beside));
+      }
     });
     const axis = given.bars.map((_, i) => {
       const middle = i * labels.row + labels.middle;
@@ -166,10 +178,14 @@ class Bars implements Drawn {
 
   private geometry(width: number): Geometry {
     const { bars, unit } = this.given;
-    const longest = Math.max(...bars.map((bar) => Math.min(bar.label.length, 40)));
+    const beside = Math.max(...bars.map((bar) => bar.beside.length));
+    // where there is little room, what stands beside a bar goes above it, at the end of its label
+    const above = width < NARROW ? beside : 0;
+    const longest = Math.max(...bars.map((bar) => Math.min(bar.label.length, 40))) + above;
     const labels = rowLabels(width, longest, ROW);
     const most = Math.max(1e-9, ...bars.map((bar) => Math.max(bar.value, bar.range?.high ?? 0)));
-    const figure = 20 + 8 * Math.max(...bars.map((bar) => value(bar.value, unit).length));
+    const letters = Math.max(...bars.map((bar) => value(bar.value, unit).length));
+    const figure = 20 + 8 * (letters + (labels.anchor === "end" ? beside : 0));
     const plot = Math.max(40, width - labels.left - figure);
     return { labels, scale: (v) => labels.left + (Math.max(0, v) / most) * plot };
   }

@@ -1,7 +1,7 @@
 // Where rows of a chart have their labels: beside them, or above them where there is little room.
 
 /** Below this width, labels that are too long stand above their rows. */
-const NARROW = 600;
+export const NARROW = 600;
 /** A letter's width at the size of labels, at most on average. */
 const LETTER = 7.6;
 const GAP = 10;

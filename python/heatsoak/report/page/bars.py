@@ -8,19 +8,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heatsoak import analysis
+from heatsoak import analysis, words
 from heatsoak.analysis.definitions import METRICS
 from heatsoak.analysis.names import Names
 from heatsoak.comparison import spread
 from heatsoak.facts.table import Measure, Row
 from heatsoak.protocol import Observation, Protocol, WorkloadStep
+from heatsoak.ranges import Range
 from heatsoak.report.page import contract
 from heatsoak.report.page.lines import Rows, steps_of
-from heatsoak.words import block_text, title_of
 
 _OF_RUNS = "Whiskers: 95 % confidence interval of the mean, from repeated runs (Student's t)."
 _MEANS = {"MB/s": "mean_mb_s", "IOPS": "mean_iops"}
 _OF_NOTHING = "No whiskers: one run each does not tell how far the next may differ."
+_OF_RATES = (
+    "Whiskers: from a rate that was held to one that was not. "
+    "In grey: full speed after a rest, and how long it lasts."
+)
+_OF_MEANS = "Of repeated runs: 95 % confidence interval of the mean."
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,8 @@ class _Value:
     value: float
     power_w: float | None = None
     mb_s_per_w: float | None = None
+    range: Range | None = None
+    beside: str = ""
 
 
 def bar_charts(
@@ -73,7 +80,10 @@ def _scores(
     for number, recording in enumerate(findings):
         for score in recording.scores:
             if score.value is not None:
-                key = (score.name, score.unit, score.definition)
+                # the rate that is sought may be one of reads, or of writes
+                loads = [one.workload for r in recording.rounds for one in r.steps]
+                what = f": {loads[0]}" if score.full_mb_s is not None and loads else ""
+                key = (f"{score.name}{what}", score.unit, score.definition)
                 found.setdefault(key, []).append((number, score))
     return found
 
@@ -85,8 +95,18 @@ def _of_score(
     values = []
     for number, score in runs:
         assert score.value is not None
-        values.append(_Value(number, score.value, score.power_w, score.mb_s_per_w))
+        of = score.value, score.power_w, score.mb_s_per_w, score.range, _full_speed(score)
+        values.append(_Value(number, *of))
     return _chart(names, name, unit, runs[0][1].better, definition, values)
+
+
+def _full_speed(score: analysis.ScoreFindings) -> str:
+    """How fast it is after a rest, and for how long, where a rate was sought that it holds."""
+    if score.full_mb_s is None:
+        return ""
+    if score.full_s is None:
+        return "its full speed"
+    return f"{words.rate_text(score.full_mb_s)} for {words.duration_text(score.full_s)}"
 
 
 def _of_step(names: Names, title: str, runs: Sequence[tuple[int, Row]]) -> contract.BarChart | None:
@@ -125,20 +145,24 @@ def _chart(
                 label=names.recordings[members[0].recording].setting,
                 recording=members[0].recording,
                 value=float(np.mean([one.value for one in members])),
-                range=known,
+                range=(members[0].range if len(members) == 1 else None) or known,
                 runs=len(members),
                 power_w=float(np.mean(watts)) if watts else None,
                 mb_s_per_w=float(np.mean(ratios)) if ratios else None,
+                beside=members[0].beside if len(members) == 1 else "",
             )
         )
-    is_known = any(bar.range is not None for bar in bars)
+    of_runs = _OF_RUNS if any(known is not None for known in ranges) else _OF_NOTHING
+    is_repeated = any(bar.runs > 1 for bar in bars)
+    if any(bar.beside for bar in bars):
+        of_runs = f"{_OF_RATES} {_OF_MEANS}" if is_repeated else _OF_RATES
     return contract.BarChart(
         id="",
         title=title,
         unit=unit,
         better="lower" if better == "lower" else "higher",
         definition=definition,
-        interval=_OF_RUNS if is_known else _OF_NOTHING,
+        interval=of_runs,
         bars=bars,
     )
 
@@ -178,7 +202,7 @@ _AXES = (
         x=lambda step: 100 * step.read_share,
         rest=lambda step: (*_common(step), step.iodepth),
         title=lambda step: (
-            f"Reads and writes mixed: {_kind(step)}, {block_text(step.bs)}, QD{step.iodepth}"
+            f"Reads and writes mixed: {_kind(step)}, {words.block_text(step.bs)}, QD{step.iodepth}"
         ),
     ),
     _Axis(
@@ -246,7 +270,7 @@ def _rounds(findings: analysis.RecordingFindings) -> Iterator[_Found]:
             if mean is not None
         ]
         if len(points) >= 2:
-            title = f"{title_of(rounds.name)}: {rounds.tracked}, round by round"
+            title = f"{words.title_of(rounds.name)}: {rounds.tracked}, round by round"
             yield (rounds.name,), _curve_chart(title, "round", "IOPS", is_log=False), points
 
 

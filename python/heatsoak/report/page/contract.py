@@ -224,7 +224,7 @@ class MatrixSection(_Strict):
 
 
 class Bar(_Strict):
-    """A value, with its interval if that is known."""
+    """A value, with its interval if that is known, and what a reader compares it with."""
 
     label: str
     recording: int
@@ -233,6 +233,7 @@ class Bar(_Strict):
     runs: int
     power_w: float | None = None
     mb_s_per_w: float | None = None
+    beside: str = ""
 
 
 class BarChart(_Strict):
