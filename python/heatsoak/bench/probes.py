@@ -214,8 +214,8 @@ class Prober:
         trial = seeker.judge(rates)
         if trial is None or trial.is_held:
             return trial is not None and seeker.has_settled()
-        # while a cache is folded, a stream may get too little for minutes, and catches up
-        return rates.duration_s - trial.held_s >= WINDOW_S
+        # while a cache is folded, a hot drive may give too little for a quarter of an hour
+        return rates.duration_s - trial.held_s >= 2 * WINDOW_S
 
     def end(self, step: Step, *, was_done: bool = True) -> None:
         """A step is over; `was_done` says whether it did what it is for."""
