@@ -279,7 +279,9 @@ def test_rates_that_are_held_for_ever_have_their_range_and_full_speed_and_reads_
     for rw in ("write", "read"):
         protocol = apply_settings(load("thermal-limit"), [f"rw={rw}"])
         runs.append(conducted(protocol, SimulatedTarget(str(small_drive)), tmp_path / rw))
-    charts = page_of(runs).bars
+    page = page_of(runs)
+    assert re.match(r"Holds .*\) for ever\. ", page.headline.text)
+    charts = page.bars
     assert [chart.title.partition(", 128k")[0] for chart in charts] == [
         "For ever: sequential write",
         "For ever: sequential read",

@@ -128,6 +128,7 @@ def _together(recordings: Sequence[findings.RecordingFindings], names: Names) ->
         "no": f"The drive did not throttle in any of {len(recordings)} recordings{doubt}",
         "not-loaded": f"The drive was not loaded in any of {len(recordings)} recordings",
     }[throttles]
+    start = _for_ever(recordings, names) + start
     where = _where(name, names)
     has_falls = any(step.episodes for one in hit for step in one.steps)
     if throttles == "not-loaded" or (throttles == "no" and not has_falls):
@@ -142,6 +143,17 @@ def _together(recordings: Sequence[findings.RecordingFindings], names: Names) ->
     told = f"{words.capital(where)}: {told}"
     said = {"sentence": f"{start}. {told}", "worst": told, "alarm": None}
     return worst.answer.model_copy(update=said)
+
+
+def _for_ever(recordings: Sequence[findings.RecordingFindings], names: Names) -> str:
+    """Between which rates lies what is held for ever, and where, if these were run for that."""
+    held = [
+        (score.value, f"{words.rate_text(score.value)} ({name.label})")
+        for one, name in zip(recordings, names.recordings, strict=True)
+        for score in one.scores
+        if score.metric == "limit_mb_s" and score.value is not None
+    ]
+    return f"Holds {min(held)[1]} to {max(held)[1]} for ever. " if held else ""
 
 
 def _doubt_of_all(recordings: Sequence[findings.RecordingFindings]) -> str:
