@@ -17,7 +17,7 @@ from heatsoak.recording.bundle import SUFFIX
 from heatsoak.report.findings import power_text
 from heatsoak.report.page import contract
 from heatsoak.report.steps import limit_of, sentence
-from heatsoak.words import duration_text, number_text, plain, size_text, title_of
+from heatsoak.words import duration_text, number_text, plain, said, size_text, title_of
 
 #: The file name in the command for a protocol that is not bundled.
 _FILE = "protocol.toml"
@@ -134,7 +134,7 @@ def page_recording(
         events=list(_events(recording)),
         limit=limit_of(meta),
         command=command(meta, recording.events),
-        bundle=shlex.join([*_BUNDLE, f"{recording.path.stem}{SUFFIX}", recording.path_text]),
+        bundle=shlex.join([*_BUNDLE, f"{said(recording.path.stem)}{SUFFIX}", recording.path_text]),
         protocol=protocol_toml(meta.protocol),
         commands=commands(recording.events),
     )
