@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 from heatsoak.analysis.falls import find_drops
-from heatsoak.analysis.series import RateSeries, directions, iops, resampled, throughput
+from heatsoak.analysis.series import RateSeries, directions, iops, resampled, response, throughput
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_series import FULL, lost, of_parts
@@ -94,3 +94,10 @@ def test_resampling_keeps_what_was_moved(count: int, sampling_s: float, step_s: 
     assert len(even) == steps
     moved = np.interp(steps * step_s, [0, *of.t_s], [0, *np.cumsum(values * sampling_s)])
     assert float(np.sum(even) * step_s) == pytest.approx(moved, rel=1e-9, abs=1e-9)
+
+
+def test_what_is_read_each_hour_follows_its_load_at_once() -> None:
+    load = np.array([0.0, 1.0, 3.0, 2.0, 5.0])
+    explained, _, k_each = response(load, 30 + 2 * load, 3600.0)
+    assert explained == pytest.approx(1)
+    assert k_each == pytest.approx(2)

@@ -269,6 +269,7 @@ def response(
 def lagged(spent: Array, *steps: float) -> Array:
     """Return first-order lags of one over each number of `steps`, from 0 on: a row each."""
     # scipy's filters take half a second to import
-    alphas = -np.expm1(-np.array(steps))
-    lags = [pl.col("spent").ewm_mean(alpha=a, adjust=False).alias(str(a)) for a in alphas.tolist()]
-    return pl.DataFrame({"spent": np.append(0.0, spent)}).select(lags).to_numpy()[1:].T
+    # by number: of very long steps several have the same weight
+    weights = enumerate((-np.expm1(-np.array(steps))).tolist())
+    lags = {str(n): pl.col("spent").ewm_mean(alpha=a, adjust=False) for n, a in weights}
+    return pl.DataFrame({"spent": np.append(0.0, spent)}).select(**lags).to_numpy()[1:].T
