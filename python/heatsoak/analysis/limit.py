@@ -92,15 +92,19 @@ def _bounds_mb_s(trials: Sequence[Trial]) -> tuple[float, float, float]:
     """The highest rate that was held, 0 for none, a likely limit, and the lowest that was not.
 
     Infinite where all were held. A stream that asked for more and got just what is held says that
-    there is no more.
+    there may be no more, where it was not punished for being hot.
     """
     low = max((one.asked_mb_s for one in trials if one.is_held), default=0.0)
     fell = [one for one in trials if not one.is_held]
+    high = max(min((one.asked_mb_s for one in fell), default=np.inf), low)
     left = [one.moved_mb_s for one in fell if KEEPS_UP * low < one.moved_mb_s < _NEAR_X * low]
     if left:
-        return low, max(min(left), low), _NEAR_X * low
-    high = max(min((one.asked_mb_s for one in fell), default=np.inf), low)
+        return low, min(max(min(left), low), high), high
     return low, float(np.sqrt(low * high)) if fell else low, high
+
+
+def _is_near(one_mb_s: float, other_mb_s: float) -> bool:
+    return one_mb_s / _NEAR_X < other_mb_s < one_mb_s * _NEAR_X
 
 
 def limit_of(trials: Sequence[Trial]) -> Range | None:
@@ -121,10 +125,15 @@ def next_mb_s(trials: Sequence[Trial]) -> float | None:
     if high == np.inf or (low and high <= low * _NEAR_X):
         return None
     if low:
-        return likely
-    # what it is held to may be near what it holds, where it is not punished for being hot
-    is_near = len(trials) == 1 and _LOWER * high < last.moved_mb_s < high / _NEAR_X
-    return float(KEEPS_UP * last.moved_mb_s) if is_near else _LOWER * high
+        # just above what is likely is enough to know it
+        return float(0.999 * _NEAR_X * low) if _is_near(low, likely) else likely
+    # what it is held to may be near what it holds, where it is not punished for being hot; so may
+    # what two streams got that asked for different rates
+    moved_mb_s = last.moved_mb_s
+    is_same = any(_is_near(one.moved_mb_s, moved_mb_s) for one in trials[:-1])
+    is_near = is_same or (len(trials) == 1 and _LOWER * high < moved_mb_s)
+    is_near = is_near and moved_mb_s < high / _NEAR_X
+    return float(KEEPS_UP * moved_mb_s) if is_near else _LOWER * high
 
 
 def limit_text(trials: Sequence[Trial], *, writes: bool) -> str:
