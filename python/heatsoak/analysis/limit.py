@@ -42,13 +42,11 @@ class Trial:
     temp_c: float | None = None
 
 
-def _behind_from_s(short_mb: Array) -> float | None:
-    """When it first moved too little in a second, in the first minute that got too little."""
-    minute = np.ones(int(LAST_S))
-    behind = np.flatnonzero(np.convolve(short_mb, minute, "valid") > 0)
-    if not len(behind):
-        return None
-    return float(behind[0] + np.argmax(short_mb[behind[0] :] > 0))
+def _held_s(short_mb: Array) -> float:
+    """When it first moved too little in a second, in the first minute that did, if one did."""
+    behind = np.flatnonzero(np.convolve(short_mb, np.ones(int(LAST_S)), "valid") > 0)
+    first = behind[0] if len(behind) else 0
+    return float(first + np.argmax(short_mb[first:] > 0))
 
 
 def _first_mb_s(series: RateSeries) -> float:
@@ -80,31 +78,27 @@ def trial_of(
     total_mb = np.cumsum(short_mb[len(short_mb) // 2 :])
     waits_mb = total_mb - np.minimum.accumulate(total_mb)
     is_held = bool(total_mb[-1] <= 0 and np.max(waits_mb) <= LAST_S * min_mb_s)
-    fell_s = None if is_held else _behind_from_s(short_mb)
     t_s, temps_c = temps
     temp_c = float(np.mean(temps_c[t_s >= t_s[-1] - LAST_S])) if len(temps_c) else None
     moved_mb_s = series.mean(0.75 * end_s, end_s)
-    held_s = end_s if fell_s is None else fell_s
+    held_s = end_s if is_held else _held_s(short_mb)
     return Trial(wanted_mb_s, moved_mb_s, held_s, is_held, temp_c)
 
 
 def _bounds_mb_s(trials: Sequence[Trial]) -> tuple[float, float, float]:
     """The highest rate that was held, 0 for none, a likely limit, and the lowest that was not.
 
-    Infinite where all were held. A stream that asked for more and got just what is held says that
-    there may be no more, where it was not punished for being hot.
+    Infinite where all were held. A stream that asked for little more and got just what is held says
+    that there is no more; one that asked for much more may be punished for it.
     """
     low = max((one.asked_mb_s for one in trials if one.is_held), default=0.0)
     fell = [one for one in trials if not one.is_held]
-    high = max(min((one.asked_mb_s for one in fell), default=np.inf), low)
-    left = [one.moved_mb_s for one in fell if KEEPS_UP * low < one.moved_mb_s < _NEAR_X * low]
+    near = [one.moved_mb_s for one in fell if _LOWER * one.asked_mb_s < low]
+    left = [one_mb_s for one_mb_s in near if KEEPS_UP * low < one_mb_s < _NEAR_X * low]
     if left:
-        return low, min(max(min(left), low), high), high
+        return low, max(min(left), low), _NEAR_X * low
+    high = max(min((one.asked_mb_s for one in fell), default=np.inf), low)
     return low, float(np.sqrt(low * high)) if fell else low, high
-
-
-def _is_near(one_mb_s: float, other_mb_s: float) -> bool:
-    return one_mb_s / _NEAR_X < other_mb_s < one_mb_s * _NEAR_X
 
 
 def limit_of(trials: Sequence[Trial]) -> Range | None:
@@ -125,15 +119,13 @@ def next_mb_s(trials: Sequence[Trial]) -> float | None:
     if high == np.inf or (low and high <= low * _NEAR_X):
         return None
     if low:
-        # just above what is likely is enough to know it
-        return float(0.999 * _NEAR_X * low) if _is_near(low, likely) else likely
+        return likely
     # what it is held to may be near what it holds, where it is not punished for being hot; so may
     # what two streams got that asked for different rates
-    moved_mb_s = last.moved_mb_s
-    is_same = any(_is_near(one.moved_mb_s, moved_mb_s) for one in trials[:-1])
-    is_near = is_same or (len(trials) == 1 and _LOWER * high < moved_mb_s)
-    is_near = is_near and moved_mb_s < high / _NEAR_X
-    return float(KEEPS_UP * moved_mb_s) if is_near else _LOWER * high
+    likely, others = last.moved_mb_s, [one.moved_mb_s for one in trials[:-1]]
+    is_same = any(likely / _NEAR_X < one_mb_s < likely * _NEAR_X for one_mb_s in others)
+    is_near = likely < high / _NEAR_X and (is_same or (not others and _LOWER * high < likely))
+    return float(KEEPS_UP * likely) if is_near else _LOWER * high
 
 
 def limit_text(trials: Sequence[Trial], *, writes: bool) -> str:

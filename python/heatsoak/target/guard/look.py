@@ -11,7 +11,7 @@ exactly that: what was formatted or filled since, and what a killed run left, re
 import hashlib
 import os
 import random
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -32,8 +32,8 @@ _PIECE_BYTES = 1 << 20
 #: Samples between the ends only help to recognize a target; emptiness is never sampled.
 _SAMPLES = 256
 SAMPLE_BYTES = 4096
-#: How many reads are under way at a time.
-_DEPTH = 32
+#: So many places are asked for before the first of them is read.
+_AHEAD = 128
 #: Offset and length.
 _Place = tuple[int, int]
 
@@ -91,17 +91,12 @@ class TargetView:
         def read(offset: int, length: int) -> bytes:
             return os.pread(fd, length, offset)
 
-        def ask(place: _Place) -> _Place:
-            os.posix_fadvise(fd, *place, os.POSIX_FADV_WILLNEED)
-            return place
-
         def read_many(places: Sequence[_Place]) -> Iterator[bytes]:
             # asked for ahead, a drive reads several at a time; threads would cost more than it does
-            asked = deque(map(ask, places[:_DEPTH]))
-            for place in places[_DEPTH:]:
-                yield read(*asked.popleft())
-                asked.append(ask(place))
-            yield from starmap(read, asked)
+            for at in range(0, len(places), _AHEAD):
+                for place in places[at : at + _AHEAD]:
+                    os.posix_fadvise(fd, *place, os.POSIX_FADV_WILLNEED)
+                yield from starmap(read, places[at : at + _AHEAD])
 
         return cls(size_bytes, read, sectors_changed, read_many)
 
