@@ -199,11 +199,11 @@ def _purges(recording: Recording) -> set[str | None]:
 
 def _loads(recording: Recording, samples: pl.DataFrame) -> list[StepLoad]:
     steps = {step.name: step for step in recording.meta.protocol.workload_steps}
-    written = (
-        pl.col("write_bw_mb_s").fill_nan(None) * pl.col("interval_s")
-        if {"write_bw_mb_s", "interval_s"} <= set(samples.columns)
-        else pl.lit(0.0)
-    )
+    if samples["interval_s"].null_count() == samples.height:
+        return []
+    written = pl.lit(0.0)
+    if "write_bw_mb_s" in samples.columns:
+        written = pl.col("write_bw_mb_s").fill_nan(None) * pl.col("interval_s")
     rows = (
         samples.lazy()
         .filter(pl.col("step").is_not_null(), pl.col("interval_s").is_not_null())

@@ -114,7 +114,7 @@ def build(columns: Mapping[str, Any]) -> pl.DataFrame:
         frame = frame.drop_nulls("t_s").sort("t_s", maintain_order=True)
         frame = frame.unique(keys, keep="first", maintain_order=True)
     needed = ("t_s", "interval_s", "step")
-    return frame.select(c for c in frame if c.name in needed or c.null_count() < frame.height)
+    return frame[[c.name for c in frame if c.name in needed or c.null_count() < frame.height]]
 
 
 def _series(name: str, values: Any, dtype: type[pl.DataType]) -> pl.Series:

@@ -112,16 +112,20 @@ def _with_step(log: Log) -> Log:
     return replace(log, samples=log.samples.with_columns(step=pl.lit(name)))
 
 
+def _rates(log: Log) -> list[str]:
+    return [name for name in log.samples.columns if name.endswith(frames.RATES)]
+
+
 def directed(log: Log) -> Log:
     """Return a log whose steps have no direction in which nothing was done, but in the other."""
-    samples = _with_step(log).samples
-    did = []
+    if not (rates := _rates(log)):
+        return log
+    samples, did = _with_step(log).samples, []
     for direction in ("read", "write"):
-        names = [f"{direction}_bw_mb_s", f"{direction}_iops"]
-        active = [(pl.col(name) > 0).any() for name in names if name in samples.columns]
+        active = [(pl.col(name) > 0).any() for name in rates if name.startswith(direction)]
         did.append(pl.any_horizontal(pl.lit(False), *active).alias(direction))
-    found = samples.group_by("step").agg(did)
-    known = {step: way for step, *way in found.iter_rows() if any(way)}
+    found = samples.group_by("step").agg(did).iter_rows()
+    known = {step: way for step, *way in found if any(way)}
     steps = []
     for step in log.steps:
         read, written = known.get(step.name, (True, True))
@@ -132,11 +136,7 @@ def directed(log: Log) -> Log:
 
 def _contradicts_itself(log: Log) -> bool:
     """Whether it shows a load that moved no bytes, or took no I/Os; or one direction's alone."""
-    sums = {
-        name: float(log.samples[name].sum())
-        for name in log.samples.columns
-        if name.endswith(frames.RATES)
-    }
+    sums = {name: float(log.samples[name].sum()) for name in _rates(log)}
     did_move = [
         any(amount > 0 for name, amount in sums.items() if name.endswith(rate))
         for rate in frames.RATES

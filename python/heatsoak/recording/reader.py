@@ -373,8 +373,9 @@ class InMemoryRecording(Recording):
         """`samples` must have the columns that `meta` lists; `changes` are of what it came from."""
         super().__init__(path, meta, reads_changed=True)
         schema = schema_of(meta.columns)
-        typed = samples.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
-        object.__setattr__(self, "_samples", typed)
+        typed = (pl.col(name).cast(dtype) for name, dtype in schema.items())
+        is_typed = samples.schema == pl.Schema(schema)
+        object.__setattr__(self, "_samples", samples if is_typed else samples.select(typed))
         object.__setattr__(self, "events", list(events))
         object.__setattr__(self, "changes", changes)
 
@@ -383,9 +384,8 @@ class InMemoryRecording(Recording):
     def samples(self, columns: Iterable[str] | None = None) -> pl.DataFrame:
         """Return the samples, as :meth:`Recording.samples` does."""
         wanted = schema_of(columns if columns is not None else self.meta.columns)
-        held = self._samples.columns
-        missing = [pl.lit(None, dtype=t).alias(n) for n, t in wanted.items() if n not in held]
-        return self._samples.with_columns(missing).select(*wanted)
+        nothing = {n: pl.lit(None, dtype=t) for n, t in wanted.items() if n not in self._samples}
+        return (self._samples.with_columns(**nothing) if nothing else self._samples)[list(wanted)]
 
     def scan(self, columns: Iterable[str] | None = None) -> pl.LazyFrame:
         """Return the samples, as :meth:`Recording.scan` does."""
