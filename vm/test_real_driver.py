@@ -139,6 +139,44 @@ def test_the_drives_own_data_are_in_the_recording(
     assert set(temps) == {round(health["temperature"] - 273.15, 2)}
 
 
+def test_how_it_is_with_each_drive_is_told_of_real_ones(machine: Machine) -> None:
+    result = heatsoak(machine, "list", "drives", "--health", "--format", "json").wait(START_S)
+    rows = {row["serial"]: row for row in json.loads(result.out)}
+    assert {f"VM{drive}" for drive in range(4)} <= set(rows)
+    (health,) = documents(machine.run("nvme smart-log /dev/nvme0 -o json").out)
+    row = rows["VM0"]
+    assert row["temp_c"] == pytest.approx(health["temperature"] - 273.15, abs=1)
+    assert (row["state"] == "alarm") is bool(health["critical_warning"])
+    assert result.code == 0, result.err
+
+
+def test_a_watch_ends_when_a_load_of_somebody_else_falls(machine: Machine) -> None:
+    machine.limit(3, FULL_MB_S)
+    load = machine.start("dd if=/dev/zero of=/dev/nvme3n1 bs=128k oflag=direct count=100000")
+    out = machine.share / "watched"
+    watch = heatsoak(machine, "watch", "/dev/nvme3n1", "--until", "fall", "-o", out)
+    machine.wait_for(lambda: newest_s(out) >= CUT_AFTER_S, START_S, "the load")
+    machine.limit(3, CUT_MB_S)
+    result = watch.wait(START_S)
+    machine.run("killall dd")
+    load.wait(START_S)
+    assert result.code == 1, result.err
+    assert "fell by" in result.out
+    assert Recording.open(out).meta.status == "finished"
+
+
+def test_a_drive_that_nothing_holds_back_keeps_its_full_speed_for_ever(machine: Machine) -> None:
+    machine.limit(0, FULL_MB_S)
+    out = machine.share / "limit"
+    words = ("run", "thermal-limit", "--on", "/dev/nvme0n1", "--erase", "VM0", "-o", out)
+    short = ("--set", "fold.duration=5s", "--set", "rest.duration=5s", "--set", "hold.runtime=3m")
+    result = heatsoak(machine, *words, *short).wait(2 * START_S)
+    assert result.code == 0, result.err
+    (score,) = analyze([Recording.open(out)]).recordings[0].scores
+    assert score.value == pytest.approx(FULL_MB_S, rel=0.1)
+    assert "holds its full speed for ever" in (out / "events.jsonl").read_text()
+
+
 def documents(text: str) -> list[dict[str, Any]]:
     decoder, found, at = json.JSONDecoder(), [], 0
     while (at := text.find("{", at)) >= 0:

@@ -29,7 +29,7 @@ class Trial:
 
     Attributes:
         asked_mb_s: of what took all it could get, what it got at first.
-        moved_mb_s: what it got in its second half.
+        moved_mb_s: what it got in its last quarter.
         held_s: how long it kept up.
         is_held: whether it kept up to its end.
         temp_c: what it was in its last minute; None if not read.
@@ -80,7 +80,7 @@ def trial_of(
     is_held = bool(total_mb[-1] <= 0 and np.max(waits_mb) <= LAST_S * min_mb_s)
     t_s, temps_c = temps
     temp_c = float(np.mean(temps_c[t_s >= t_s[-1] - LAST_S])) if len(temps_c) else None
-    moved_mb_s = series.mean(0.5 * end_s, end_s)
+    moved_mb_s = series.mean(0.75 * end_s, end_s)
     held_s = end_s if is_held else _held_s(short_mb)
     return Trial(wanted_mb_s, moved_mb_s, held_s, is_held, temp_c)
 
