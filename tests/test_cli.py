@@ -526,11 +526,9 @@ def test_calibrate_shows_how_the_catalog_does(tmp_path: Path) -> None:
         assert sum(row["ok"] for row in rows) >= 10
     text = heatsoak_here(*check, cwd=tmp_path).stdout
     assert "parameters fitted to" in text
-    wrong = heatsoak_here("calibrate", "--stage", "pugte", cwd=tmp_path)
-    assert wrong.returncode == 2
+    wrong = done_here("calibrate", "--stage", "pugte", cwd=tmp_path, code=2)
     assert "did you mean 'puget'" in wrong.stderr
-    wrong = heatsoak_here("calibrate", "--hold-out", "puget.tpo.1gpu.idle", cwd=tmp_path)
-    assert wrong.returncode == 2
+    wrong = done_here("calibrate", "--hold-out", "puget.tpo.1gpu.idle", cwd=tmp_path, code=2)
     assert "did you mean" in wrong.stderr
 
 
@@ -539,8 +537,7 @@ def test_calibrate_shows_how_the_catalog_does(tmp_path: Path) -> None:
 def test_a_fio_job_file_runs_and_says_what_it_could_not_take(tmp_path: Path) -> None:
     job = "[global]\nrw=randread\nsize=64m\nruntime=1\ntime_based\niodepth=4\n[a]\n"
     (tmp_path / "two.fio").write_text(job + "filename=/dev/sda\n[b]\nstonewall\nrw=write\n")
-    done = heatsoak_here("run", "two.fio", "--on", ".", "-o", "r", "--format", "json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = done_here("run", "two.fio", "--on", ".", "-o", "r", "--format", "json", cwd=tmp_path)
     (recording,) = json.loads(done.stdout)["recordings"]
     assert [step["step"] for step in recording["steps"]] == ["a", "b"]
     assert "filename" in done.stderr

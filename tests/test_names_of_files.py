@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from command import complaint, heatsoak_here
+from command import complaint, done_here, heatsoak_here
 from heatsoak.bench.resume import reopen
 from heatsoak.exporter import ExportFormat, export
 from heatsoak.output import printable
@@ -143,8 +143,7 @@ def answers(directory: Path, name: str) -> dict[str, Any]:
     path = f"./{name}"
 
     def told(*words: str) -> str:
-        done = heatsoak_here(*words, cwd=directory)
-        assert done.returncode == 0, (words, done.stderr)
+        done = done_here(*words, cwd=directory)
         assert "Traceback" not in done.stderr
         return done.stdout
 
@@ -195,8 +194,7 @@ def test_a_directory_under_test_is_the_one_that_was_named(tmp_path: Path, name: 
     (tmp_path / name).mkdir()
     (tmp_path / "d1").mkdir()
     (tmp_path / "j[1].fio").write_text("[a]\nrw=read\nbs=64k\nsize=1m\n")
-    done = heatsoak_here("run", "j[1].fio", "--on", f"./{name}", "-o", "r*", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done_here("run", "j[1].fio", "--on", f"./{name}", "-o", "r*", cwd=tmp_path)
     (recording,) = find_recordings(tmp_path / "r*")
     assert recording.meta.drive["details"]["directory"] == str(tmp_path / name)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from command import complaint, heatsoak_here
+from command import complaint, heatsoak_here, json_here
 from heatsoak import catalog, protocol
 from heatsoak.analysis import analyze
 from heatsoak.analysis.judge import judge
@@ -43,9 +43,7 @@ KEYS = {
 
 
 def rows_of(*words: str, cwd: Path) -> list[dict[str, Any]]:
-    done = heatsoak_here("lab", "reproduce", *words, "--format", "json", cwd=cwd)
-    assert done.returncode == 0, done.stderr
-    rows: list[dict[str, Any]] = json.loads(done.stdout)
+    rows: list[dict[str, Any]] = json_here("lab", "reproduce", *words, cwd=cwd)
     return rows
 
 
