@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -72,8 +73,8 @@ def _run(connection: socket.socket) -> int:
 
 
 def _serve(at: Path) -> None:
-    import heatsoak.cli.rack
-    import heatsoak.cli.rack_host  # noqa: F401
+    for name in ("analyze", "rack", "rack_host", "run"):
+        import_module(f"heatsoak.cli.{name}")
 
     own = socket.socket(socket.AF_UNIX)
     own.bind(str(begun := at.with_name("begun")))

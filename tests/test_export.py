@@ -272,7 +272,7 @@ def test_openmetrics_of_several_recordings_keeps_families_together(
         max_size=6,
     )
 )
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=40)
 def test_any_condition_becomes_a_label_that_the_parser_takes(
     conditions: dict[str, str | int | bool], tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import complaint, done_here, heatsoak_here, json_here
+from command import complaint, done_here, heatsoak_here, json_here, ran
 from exports import set_rate
 from heatsoak import errors
 from heatsoak.bench.session import Session
@@ -30,7 +30,7 @@ from heatsoak.rack.kept import LATE, MOST_STARTS, Kept, RackTest, Status
 from heatsoak.rack.reached import Reach
 from heatsoak.rack.state import Rack, Row, as_toml
 from heatsoak.recording import Recording
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from loop_drive import attached
 from needs import needs, needs_root
@@ -570,6 +570,7 @@ def test_ssh_gets_one_word_for_its_shell_and_no_host_as_an_option() -> None:
             Reach(by)
 
 
+@settings(max_examples=30)  # each starts four processes
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0")), max_size=4))
 def test_words_arrive_as_they_were(words: list[str]) -> None:
     told = ["printf", "%s\\0", "", *words]
@@ -650,6 +651,6 @@ def test_the_group_alone_says_what_there_is(tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("systemd-run") is None, reason="systemd is not installed")
 def test_systemd_takes_the_command() -> None:
     words = host.in_scope("heatsoak-r-t-1")
-    tried = subprocess.run([*words, "true"], capture_output=True, text=True, check=False)
+    tried = ran(*words, "true")
     # where there is no systemd, only what it was asked for is understood
     assert tried.returncode == 0 or "Failed to connect to bus" in tried.stderr, tried.stderr

@@ -119,9 +119,11 @@ def test_a_real_load_that_falls_ends_a_watch_of_its_drive(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_run_stops_where_heat_makes_it_fall_and_keeps_what_it_saw(tmp_path: Path) -> None:
+def test_a_run_stops_where_heat_makes_it_fall_and_keeps_what_it_saw(
+    tmp_path: Path, small_drive: Path
+) -> None:
     cell = "--set slot=bottom --set gpus=2 --set gpu_load=loaded"
-    words = f"run puget --on sim:samsung-950-pro-512 {cell} --stop-at throttle -o r".split()
+    words = f"run puget --on sim:{small_drive} {cell} --stop-at throttle -o r".split()
     done = done_here(*words, "--on-fall", "tee claim.json", cwd=tmp_path, code=1)
     assert "exit code 1: --stop-at throttle: 'sequential-read' fell by" in done.stderr
     assert done.stdout.startswith("Heat throttles the drive")
