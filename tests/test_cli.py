@@ -159,7 +159,7 @@ sys.meta_path.insert(0, Interrupted())
 import heatsoak.cli
 """
     words = [sys.executable, "-c", program]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = ran(*words, cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
@@ -170,7 +170,7 @@ def test_no_permission_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
         (tmp_path / name).chmod(mode)
     words = (sys.executable, "-m", "heatsoak", "run", "quick", "--on", "../place")
     line = as_other_user(*words, sees=[tmp_path])
-    done = subprocess.run(line, cwd=tmp_path / "his", capture_output=True, text=True, check=False)
+    done = ran(*line, cwd=tmp_path / "his")
     assert "a test file cannot be created: Permission denied" in complaint(done, 2)
 
 
@@ -503,7 +503,7 @@ def test_a_stop_while_a_class_or_model_is_made_or_something_is_imported_is_an_in
     program: str, name: str
 ) -> None:
     words = [sys.executable, "-c", program.format(name=name)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = ran(*words)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "heatsoak: interrupted\n")
 
 

@@ -4,7 +4,6 @@ import csv
 import json
 import os
 import shutil
-import subprocess
 import sys
 from contextlib import chdir
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from command import complaint, done_here, heatsoak_here
+from command import complaint, done_here, heatsoak_here, ran
 from heatsoak.bench.resume import reopen
 from heatsoak.exporter import ExportFormat, export
 from heatsoak.output import printable
@@ -239,7 +238,7 @@ def test_more_recordings_are_exported_together_than_files_can_be_open(tmp_path: 
         shutil.copytree(tmp_path / "many" / "0", tmp_path / "many" / str(number))
     few = 'ulimit -n 100; exec "$0" -m heatsoak export many -o all.csv'
     words = ["sh", "-c", few, sys.executable]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = ran(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert len((tmp_path / "all.csv").read_text().splitlines()) == 1 + 150 * 3
 

@@ -25,7 +25,7 @@ from unittest.mock import patch
 import heatsoak
 import pytest
 import tiny
-from command import complaint, done_here, heatsoak_here
+from command import complaint, done_here, heatsoak_here, ran
 from compared import falling, run
 from documented import table
 from heatsoak import writing
@@ -343,9 +343,7 @@ def stopped_at(cwd: Path, name: str, words: str, module: str, function: str, cal
     code = STOPPED_AT.format(
         module=module, function=function, call=call, name=name, words=words.split()
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, check=False
-    )
+    done = ran(sys.executable, "-c", code, cwd=cwd)
     assert (done.returncode, done.stdout) == (130, "")
     return done.stderr.splitlines()[-1]
 
