@@ -52,18 +52,16 @@ def heatsoak_here(
     return subprocess.CompletedProcess(words, code, said[0], _without_progress(said[1]))
 
 
-def done_here(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run ``heatsoak`` with `words` in this process, where it has to succeed."""
+def done_here(*words: str, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run ``heatsoak`` with `words` in this process, to end with `code`."""
     done = heatsoak_here(*words, cwd=cwd)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == code, (words, done.stdout, done.stderr)
     return done
 
 
 def json_here(*words: str, cwd: Path, code: int = 0) -> Any:
     """Return what ``heatsoak`` says as JSON, in this process, to end with `code`."""
-    done = heatsoak_here(*words, "--format", "json", cwd=cwd)
-    assert done.returncode == code, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(done_here(*words, "--format", "json", cwd=cwd, code=code).stdout)
 
 
 def _without_progress(errors: str) -> str:

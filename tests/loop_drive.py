@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
+from command import ran
 from janitor import undone_by
 from waiting import until
 
@@ -27,7 +28,7 @@ done
 def losetup(*words: str | Path) -> "subprocess.CompletedProcess[str]":
     """Run losetup."""
     assert LOSETUP is not None
-    return subprocess.run([LOSETUP, *words], capture_output=True, text=True, check=False)
+    return ran(LOSETUP, *words)
 
 
 def detach(node: Path) -> None:

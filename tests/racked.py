@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import forked
 from command import heatsoak_here
 from exports import set_rate
 from heatsoak.rack.kept import Kept
@@ -47,7 +48,7 @@ slow) sleep 3 ;;
 closed) HEATSOAK_RACK=/proc/nope ;;
 old) '{python}' -m heatsoak "$@" | sed 's/"version": "[^"]*"/"version": "0.1"/'; exit ;;
 esac
-exec '{python}' -m heatsoak "$@"
+exec {program} "$@"
 """
 
 
@@ -173,7 +174,9 @@ class RackOfHosts:
 
     def __post_init__(self) -> None:
         by = self.cwd / "by.sh"
-        by.write_text(_BY.format(cwd=self.cwd, python=sys.executable))
+        own = f"'{sys.executable}' -m heatsoak"  # which a clock of the test's is put into
+        program = forked.program() if self.env is os.environ else own
+        by.write_text(_BY.format(cwd=self.cwd, python=sys.executable, program=program))
         by.chmod(0o755)
         (self.cwd / "once.toml").write_text(FILL_ONCE)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import forked
 import pytest
 import yaml
 from tiny import WRITE
@@ -24,6 +25,7 @@ class Job:
 
     inputs: dict[str, str]
     directory: Path
+    program: Path = field(default_factory=forked.program)
     codes: dict[str, int] = field(default_factory=dict)
     outputs: dict[str, str] = field(default_factory=dict)
 
@@ -31,8 +33,7 @@ class Job:
         for step in ACTION["runs"]["steps"]:
             name = step.get("id", step["name"])
             if name == "install":  # the heatsoak under test is there already
-                program = Path(sys.executable).with_name("heatsoak")
-                self.outputs["steps.install.outputs.program"] = str(program)
+                self.outputs["steps.install.outputs.program"] = str(self.program)
             elif "run" in step and (not any(self.codes.values()) or "always()" in step["if"]):
                 self.codes[name] = self._bash(name, step)
         return self
@@ -94,7 +95,10 @@ def test_a_drive_that_throttles_fails_the_job_and_leaves_junit_and_page(
 def test_a_drive_that_does_not_throttle_passes_and_leaves_both_as_well(
     tmp_path: Path, small_drive: Path
 ) -> None:
-    done = job(tmp_path, target=f"sim:{small_drive}")
+    (tmp_path / "tiny.toml").write_text(WRITE, "utf-8")
+    installed = Path(sys.executable).with_name("heatsoak")
+    inputs = {"protocol": "tiny.toml", "target": f"sim:{small_drive}"}
+    done = Job(inputs, tmp_path, installed).run()
     assert done.codes == {"run": 0, "Make JUnit and page": 0}
     assert done.outputs["steps.run.outputs.exit-code"] == "0"
     assert failures(tmp_path / "heatsoak-ci" / "junit.xml") == 0

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from command import complaint, heatsoak_here
+from command import complaint, done_here, heatsoak_here
 from guarded import drives_in, needs_loop
 from heatsoak.bench.plan import AssumedSpeeds, plan
 from heatsoak.errors import UsageError
@@ -118,8 +118,7 @@ def test_nothing_beyond_the_capacity_is_written_and_the_recording_says_so(tmp_pa
     with drives_in(tmp_path) as make:
         drive = make(size=SIZE)
         words = ("run", "spare.toml", "--on", str(drive.node), "--erase", drive.id, "-o", "r")
-        done = heatsoak_here(*words, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        done_here(*words, cwd=tmp_path)
         image = drive.image.read_bytes()
     assert all(any(image[at : at + MIB]) for at in range(0, USED, MIB))
     assert not any(image[USED:])

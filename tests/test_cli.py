@@ -159,7 +159,7 @@ sys.meta_path.insert(0, Interrupted())
 import heatsoak.cli
 """
     words = [sys.executable, "-c", program]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = ran(*words, cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
@@ -170,7 +170,7 @@ def test_no_permission_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
         (tmp_path / name).chmod(mode)
     words = (sys.executable, "-m", "heatsoak", "run", "quick", "--on", "../place")
     line = as_other_user(*words, sees=[tmp_path])
-    done = subprocess.run(line, cwd=tmp_path / "his", capture_output=True, text=True, check=False)
+    done = ran(*line, cwd=tmp_path / "his")
     assert "a test file cannot be created: Permission denied" in complaint(done, 2)
 
 
@@ -503,7 +503,7 @@ def test_a_stop_while_a_class_or_model_is_made_or_something_is_imported_is_an_in
     program: str, name: str
 ) -> None:
     words = [sys.executable, "-c", program.format(name=name)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = ran(*words)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "heatsoak: interrupted\n")
 
 
@@ -526,11 +526,9 @@ def test_calibrate_shows_how_the_catalog_does(tmp_path: Path) -> None:
         assert sum(row["ok"] for row in rows) >= 10
     text = heatsoak_here(*check, cwd=tmp_path).stdout
     assert "parameters fitted to" in text
-    wrong = heatsoak_here("calibrate", "--stage", "pugte", cwd=tmp_path)
-    assert wrong.returncode == 2
+    wrong = done_here("calibrate", "--stage", "pugte", cwd=tmp_path, code=2)
     assert "did you mean 'puget'" in wrong.stderr
-    wrong = heatsoak_here("calibrate", "--hold-out", "puget.tpo.1gpu.idle", cwd=tmp_path)
-    assert wrong.returncode == 2
+    wrong = done_here("calibrate", "--hold-out", "puget.tpo.1gpu.idle", cwd=tmp_path, code=2)
     assert "did you mean" in wrong.stderr
 
 
@@ -539,8 +537,7 @@ def test_calibrate_shows_how_the_catalog_does(tmp_path: Path) -> None:
 def test_a_fio_job_file_runs_and_says_what_it_could_not_take(tmp_path: Path) -> None:
     job = "[global]\nrw=randread\nsize=64m\nruntime=1\ntime_based\niodepth=4\n[a]\n"
     (tmp_path / "two.fio").write_text(job + "filename=/dev/sda\n[b]\nstonewall\nrw=write\n")
-    done = heatsoak_here("run", "two.fio", "--on", ".", "-o", "r", "--format", "json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = done_here("run", "two.fio", "--on", ".", "-o", "r", "--format", "json", cwd=tmp_path)
     (recording,) = json.loads(done.stdout)["recordings"]
     assert [step["step"] for step in recording["steps"]] == ["a", "b"]
     assert "filename" in done.stderr

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from command import complaint, heatsoak, heatsoak_here
+from command import complaint, done_here, heatsoak, heatsoak_here, json_here
 from compared import READ, falling, run, steady
 from heatsoak.comparison import compare
 from heatsoak.importer import import_files
@@ -30,9 +30,7 @@ def pair(tmp_path: Path) -> Path:
 
 
 def shown(words: Sequence[str], cwd: Path) -> list[dict[str, Any]]:
-    done = heatsoak_here("compare", *words, "--format", "json", cwd=cwd)
-    assert done.returncode == 0, done.stderr
-    rows: list[dict[str, Any]] = json.loads(done.stdout)
+    rows: list[dict[str, Any]] = json_here("compare", *words, cwd=cwd)
     return rows
 
 
@@ -132,16 +130,14 @@ def test_what_was_not_run_alike_is_exit_code_2_with_a_line_for_each_two(tmp_path
         steps = [{**READ, "iodepth": depth}]
         run({"heatsink": "big"}, steady(1000), steps=steps).save(tmp_path / f"cooled-{number}")
     words = ["compare", "bare", "cooled-0", "cooled-1", "--by", "heatsink"]
-    done = heatsoak_here(*words, cwd=tmp_path)
-    assert done.returncode == 2
+    done = done_here(*words, cwd=tmp_path, code=2)
     assert done.stdout == ""
     first, second, last = done.stderr.splitlines()
     assert first == "heatsoak: bare and cooled-0: iodepth is 32 and 1 in 'read'"
     assert second == "heatsoak: bare and cooled-1: iodepth is 32 and 4 in 'read'"
     assert "--anyway" in last
 
-    anyway = heatsoak_here(*words, "--anyway", "--format", "json", cwd=tmp_path)
-    assert anyway.returncode == 0
+    anyway = done_here(*words, "--anyway", "--format", "json", cwd=tmp_path)
     assert anyway.stderr.count("warning: runs differ") == 2
     assert all(row["caveats"] for row in json.loads(anyway.stdout))
 

@@ -2,14 +2,13 @@
 
 import json
 import os
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command import complaint, heatsoak_here, json_here
+from command import complaint, heatsoak_here, json_here, ran
 from heatsoak.doctor.facts import ROWS
 from machine import Machine
 from needs import needs, needs_root
@@ -180,7 +179,7 @@ def test_nothing_is_left_behind_and_no_lock_directory_is_made(
 @pytest.mark.slow
 def test_an_ordinary_user_is_told_what_root_could_do() -> None:
     line = as_other_user(sys.executable, "-m", "heatsoak", "doctor", "--format", "json")
-    done = subprocess.run(line, cwd="/", capture_output=True, text=True, check=False)
+    done = ran(*line, cwd="/")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert document["ready_for"] != "drives"

@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 from zipfile import ZipFile
 
 import pytest
+from command import ran
 from heatsoak.cli.commands import COMMANDS
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -26,7 +27,7 @@ MARKDOWN = MarkdownIt("gfm-like", {"linkify": False})
 
 def _pages() -> list[Path]:
     words = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = ran(*words, cwd=ROOT)
     if done.returncode != 0:
         return sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
     return [ROOT / name for name in done.stdout.splitlines() if (ROOT / name).exists()]
@@ -120,14 +121,7 @@ def test_the_first_commands_of_the_readme_work_in_a_fresh_clone(tmp_path: Path) 
     assert {"make demo", *INSTEAD} == set(commands)
     said = {}
     for command in commands:
-        done = subprocess.run(
-            ["bash", "-ec", INSTEAD.get(command, command)],
-            cwd=clone,
-            env=env,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = ran("bash", "-ec", INSTEAD.get(command, command), cwd=clone, env=env)
         assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
         said[command] = done.stdout
     assert "of 14 onsets" in said["make demo"]

@@ -1,7 +1,6 @@
 """Logs of a world that heatsoak's simulator did not make: readable, repeatable, and true."""
 
 import importlib
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from command import heatsoak_here
+from command import json_here
 from heatsoak_dev.elsewhere import DEVELOPMENT, FORMATS, HELD_OUT, WORLDS, draw, make, read_truth
 from heatsoak_dev.elsewhere.case import truth_of
 from heatsoak_dev.elsewhere.lookalikes import LAG_S, SENSORS
@@ -36,9 +35,7 @@ EACH_WRITER = (
 def test_each_format_is_read(name: str, tmp_path: Path) -> None:
     truth = make(1, tmp_path / "case", name)
     words = [str(tmp_path / "case" / one) for one in truth.files]
-    done = heatsoak_here("analyze", *words, "--format", "json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    recordings = json.loads(done.stdout)["recordings"]
+    recordings = json_here("analyze", *words, cwd=tmp_path)["recordings"]
     steps = [step for one in recordings for step in one["steps"]]
     assert sum(step["duration_s"] for step in steps) > 0.7 * truth.duration_s
     assert not any("not be read" in note for one in recordings for note in one["notes"])

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from command import heatsoak_here
+from command import done_here, heatsoak_here, json_here
 from heatsoak.errors import UsageError
 from heatsoak.exporter import ExportFormat, export
 from heatsoak.output import from_spreadsheet, printable
@@ -272,7 +272,7 @@ def test_openmetrics_of_several_recordings_keeps_families_together(
         max_size=6,
     )
 )
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=40)
 def test_any_condition_becomes_a_label_that_the_parser_takes(
     conditions: dict[str, str | int | bool], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -406,9 +406,7 @@ def test_fio_plots_own_reader_takes_what_was_exported(make: Make, tmp_path: Path
 def test_the_command_says_what_it_wrote(make: Make, tmp_path: Path) -> None:
     make("a")
     make("b")
-    done = heatsoak_here("export", "recordings", "-o", "all.csv", "--format", "json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    (file,) = json.loads(done.stdout)
+    (file,) = json_here("export", "recordings", "-o", "all.csv", cwd=tmp_path)
     assert file["path"] == "all.csv"
     assert file["rows"] == 18
     each = heatsoak_here("export", "recordings", "-o", "each/", "--as", "parquet", cwd=tmp_path)
@@ -457,8 +455,7 @@ def test_a_wrong_word_is_one_line_and_exit_code_2(
     make: Make, tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
     make("a")
-    done = heatsoak_here("export", "recordings", *words, cwd=tmp_path)
-    assert done.returncode == 2
+    done = done_here("export", "recordings", *words, cwd=tmp_path, code=2)
     assert said in done.stderr
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1
@@ -470,8 +467,7 @@ def test_a_file_holds_nothing_that_controls_a_terminal(
 ) -> None:
     make("a", conditions={"slot": "\x1b[31mtop\x07"})
     make("b", conditions={"slot": "\x1b]0;x\x9b"})
-    done = heatsoak_here("export", "recordings", "-o", "out.txt", "--as", kind, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done_here("export", "recordings", "-o", "out.txt", "--as", kind, cwd=tmp_path)
     text = (tmp_path / "out.txt").read_text("utf-8")
     assert "x1b[31mtop" in text
     assert all(line.isprintable() for line in text.splitlines())

@@ -1,12 +1,11 @@
 """Native fio job files: read as fio reads them, and never leading fio astray."""
 
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command import complaint, heatsoak_here
+from command import complaint, heatsoak_here, ran
 from heatsoak.errors import UsageError
 from heatsoak.protocol import Protocol, WorkloadStep
 from heatsoak.protocol.fio_job import parse_job_file
@@ -182,7 +181,7 @@ def test_fio_takes_every_value_that_is_handed_on(tmp_path: Path) -> None:
     for option in HANDED_ON:
         file.write_text(f"[a]\nfilename=x\nsize=16k\nrw=randwrite\n{option}\n")
         words = ["fio", "--parse-only", str(file)]
-        done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, check=False)
+        done = ran(*words, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from command import heatsoak_here
+from command import done_here, heatsoak_here
 from heatsoak.analysis import Findings, analyze
 from heatsoak.output import Console
 from heatsoak.recording import Recording
@@ -44,8 +44,7 @@ def sixty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def make(directory: Path) -> None:
         (directory / "sixty.toml").write_text(HEAD + "".join(steps))
         place = "sim:samsung-950-pro-512@puget-top-1gpu-loaded"
-        done = heatsoak_here("run", "sixty.toml", "--on", place, "-o", "one", cwd=directory)
-        assert done.returncode == 0, done.stderr
+        done_here("run", "sixty.toml", "--on", place, "-o", "one", cwd=directory)
 
     return made_once(tmp_path_factory, "sixty", make)
 

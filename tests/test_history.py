@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 import pytest
 import tiny
-from command import complaint, heatsoak_here
+from command import complaint, done_here, heatsoak_here, json_here
 from heatsoak.facts.table import SCHEMA
 from heatsoak.history import NAME, Series, history, read_index, update
 from heatsoak.history.trend import TrendFit
@@ -88,8 +88,7 @@ def updated(directory: Path) -> tuple[int, list[str]]:
 
 
 def test_ageing_is_found_within_its_interval(runs: Path) -> None:
-    done = heatsoak_here("history", "runs", "--fail-on", "slower", cwd=runs.parent)
-    assert done.returncode == 1, done.stderr
+    done = done_here("history", "runs", "--fail-on", "slower", cwd=runs.parent, code=1)
     first = done.stdout.splitlines()[0]
     assert first.startswith("S1234 (Samsung 990 PRO): sequential read is ")
     assert "% slower (" in first
@@ -224,8 +223,7 @@ def test_damaged_recordings_get_a_line_each_and_are_left_out(runs: Path) -> None
     updated(runs)
     (runs / "2" / META).write_text("{")
     (runs / "4" / PARQUET).write_bytes(b"PAR1 no more")
-    done = heatsoak_here("history", "runs", cwd=runs.parent)
-    assert done.returncode == 3
+    done = done_here("history", "runs", cwd=runs.parent, code=3)
     lines = done.stderr.splitlines()
     assert len(lines) == 2
     assert lines[0].startswith(f"heatsoak: left out: {Path('runs', '2', META)}: ")
@@ -250,14 +248,11 @@ def test_a_step_that_was_cut_short_is_not_compared(runs: Path) -> None:
 
 def test_the_output_is_as_its_schema_says(runs: Path) -> None:
     schema = json.loads(heatsoak_here("lab", "schema", "history", cwd=runs).stdout)
-    done = heatsoak_here("history", ".", "--format", "json", cwd=runs)
-    assert done.returncode == 0, done.stderr
-    assert complaints(json.loads(done.stdout), schema) == []
+    assert complaints(json_here("history", ".", cwd=runs), schema) == []
 
 
 def test_the_index_may_be_elsewhere_and_be_asked_alone(runs: Path) -> None:
-    made = heatsoak_here("history", "runs", "-o", "years.parquet", cwd=runs.parent)
-    assert made.returncode == 0, made.stderr
+    made = done_here("history", "runs", "-o", "years.parquet", cwd=runs.parent)
     assert not (runs / NAME).exists()
     shutil.rmtree(runs)
     asked = heatsoak_here("history", "years.parquet", cwd=runs.parent)
@@ -266,8 +261,7 @@ def test_the_index_may_be_elsewhere_and_be_asked_alone(runs: Path) -> None:
 
 def test_a_name_that_looks_like_a_pattern_is_a_name(runs: Path) -> None:
     runs.rename(runs.parent / "[1]*")
-    done = heatsoak_here("history", "[1]*", cwd=runs.parent)
-    assert done.returncode == 0, done.stderr
+    done = done_here("history", "[1]*", cwd=runs.parent)
     assert "10 recordings are summed up" in done.stdout
 
 

@@ -234,8 +234,7 @@ def test_documents_and_reports_say_it_and_damaged_reads_what_is_there(damaged: P
 
 
 def test_among_others_it_is_named_and_no_evidence(damaged: Path) -> None:
-    done = heatsoak_here("analyze", "r", "other", cwd=damaged)
-    assert done.returncode == 3
+    done = done_here("analyze", "r", "other", cwd=damaged, code=3)
     assert done.stdout.startswith("Changed after they were made: 1 of 2 recordings. Heat slows")
     assert done.stderr.startswith(f"heatsoak: left out: r: {CHANGED}")
     damage(damaged / "other")
@@ -249,8 +248,7 @@ def test_among_others_it_is_named_and_no_evidence(damaged: Path) -> None:
 def test_nothing_is_written_of_it(copied: Path, file: str) -> None:
     shutil.copy(copied / "other" / file, copied / "r" / file)
     for line in ("report r -o out.html", "report r -o out.csv", "fit r -o out.x"):
-        done = heatsoak_here(*line.split(), cwd=copied)
-        assert done.returncode == 3
+        done = done_here(*line.split(), cwd=copied, code=3)
         assert done.stderr.startswith(f"heatsoak: r: {SAID}{PARQUET} is not what was recorded")
         assert sorted(path.name for path in copied.iterdir()) == ["other", "r"]
 
@@ -266,12 +264,10 @@ def test_it_is_left_out_of_comparisons_exports_and_histories(damaged: Path) -> N
         assert f"r: {CHANGED}" in done.stderr.splitlines()[0], line
         assert done.returncode == code, line
         assert ANSWER not in done.stdout
-    done = heatsoak_here("export", ".", "-o", "all.csv", cwd=damaged)
-    assert done.returncode == 3
+    done = done_here("export", ".", "-o", "all.csv", cwd=damaged, code=3)
     heatsoak_here("export", "other", "-o", "other.csv", cwd=damaged)
     assert (damaged / "all.csv").read_text() == (damaged / "other.csv").read_text()
-    done = heatsoak_here("history", ".", "--format", "json", cwd=damaged)
-    assert done.returncode == 3
+    done = done_here("history", ".", "--format", "json", cwd=damaged, code=3)
     assert done.stderr.startswith(f"heatsoak: left out: r: {CHANGED}")
     with pytest.raises(heatsoak.errors.ChangedError):
         heatsoak.compare(heatsoak.open(damaged / "r"), damaged / "other", by="slot")
@@ -297,8 +293,7 @@ def test_what_older_versions_recorded_is_read_as_ever(copied: Path) -> None:
     damage(copied / "r")
     assert heatsoak_here("analyze", "r", cwd=copied).returncode == 0
     shutil.copy(copied / "other" / PARQUET, copied / "r" / PARQUET)
-    done = heatsoak_here("analyze", "r", cwd=copied)
-    assert done.returncode == 3
+    done = done_here("analyze", "r", cwd=copied, code=3)
     assert done.stdout.startswith(f"{FIRST}{PARQUET} is not")
 
 

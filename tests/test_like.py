@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import complaint, heatsoak_here
+from command import complaint, done_here, heatsoak_here, json_here
 from heatsoak.catalog import Drive, Likeness, drive_ids, like, load_drive, named_bytes
 from heatsoak.target.place import parse_place
 from hypothesis import given
@@ -24,9 +24,7 @@ def liked(model: str, size_bytes: int | None = None) -> Likeness:
 
 def row_of(model: str, cwd: Path) -> dict[str, Any]:
     """Return what the command says of a model, as JSON."""
-    done = heatsoak_here("list", "drives", "--like", model, "--format", "json", cwd=cwd)
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
+    found: dict[str, Any] = json_here("list", "drives", "--like", model, cwd=cwd)
     return found
 
 
@@ -179,8 +177,7 @@ def test_a_drives_file_may_have_other_names_of_it(tmp_path: Path, small_drive_te
 
 
 def test_the_first_line_answers(tmp_path: Path) -> None:
-    done = heatsoak_here("list", "drives", "--like", "CT1000T700SSD3", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = done_here("list", "drives", "--like", "CT1000T700SSD3", cwd=tmp_path)
     lines = done.stdout.splitlines()
     assert lines[0] == "CT1000T700SSD3: the catalog has its 2 TB sibling, crucial-t700-2tb"
     assert lines[-1] == "To simulate it: heatsoak run quick --on sim:crucial-t700-2tb"

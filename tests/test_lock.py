@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command import complaint, done_here, heatsoak_here
+from command import complaint, done_here, heatsoak_here, ran
 from heatsoak.errors import HeatsoakError, RefusedError, ToolError
 from heatsoak.sensor import Roots
 from heatsoak.target import Place, lock, parse_place
@@ -104,7 +104,7 @@ def test_another_user_cannot_keep_roots_runs_away(place: Place) -> None:
         held = other.stdout.readline().decode().split()
         try:
             words = [sys.executable, "-c", run, place.text]
-            done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
+            done = ran(*words, env=env)
         finally:
             other.stdin.close()
             other.wait()

@@ -4,7 +4,6 @@ import csv
 import json
 import os
 import shutil
-import subprocess
 import sys
 from contextlib import chdir
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from command import complaint, heatsoak_here
+from command import complaint, done_here, heatsoak_here, ran
 from heatsoak.bench.resume import reopen
 from heatsoak.exporter import ExportFormat, export
 from heatsoak.output import printable
@@ -143,8 +142,7 @@ def answers(directory: Path, name: str) -> dict[str, Any]:
     path = f"./{name}"
 
     def told(*words: str) -> str:
-        done = heatsoak_here(*words, cwd=directory)
-        assert done.returncode == 0, (words, done.stderr)
+        done = done_here(*words, cwd=directory)
         assert "Traceback" not in done.stderr
         return done.stdout
 
@@ -195,8 +193,7 @@ def test_a_directory_under_test_is_the_one_that_was_named(tmp_path: Path, name: 
     (tmp_path / name).mkdir()
     (tmp_path / "d1").mkdir()
     (tmp_path / "j[1].fio").write_text("[a]\nrw=read\nbs=64k\nsize=1m\n")
-    done = heatsoak_here("run", "j[1].fio", "--on", f"./{name}", "-o", "r*", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done_here("run", "j[1].fio", "--on", f"./{name}", "-o", "r*", cwd=tmp_path)
     (recording,) = find_recordings(tmp_path / "r*")
     assert recording.meta.drive["details"]["directory"] == str(tmp_path / name)
 
@@ -241,7 +238,7 @@ def test_more_recordings_are_exported_together_than_files_can_be_open(tmp_path: 
         shutil.copytree(tmp_path / "many" / "0", tmp_path / "many" / str(number))
     few = 'ulimit -n 100; exec "$0" -m heatsoak export many -o all.csv'
     words = ["sh", "-c", few, sys.executable]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = ran(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert len((tmp_path / "all.csv").read_text().splitlines()) == 1 + 150 * 3
 

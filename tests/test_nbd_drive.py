@@ -6,12 +6,11 @@ import shutil
 import signal
 import socket
 import statistics
-import subprocess
 from pathlib import Path
 
 import polars as pl
 import pytest
-from command import complaint, done_here, heatsoak_here
+from command import complaint, done_here, heatsoak_here, ran
 from heatsoak import nbd
 from heatsoak.catalog import load_drive, load_enclosure
 from heatsoak.errors import UsageError
@@ -238,7 +237,7 @@ def test_a_drive_that_would_have_no_flash_left_gets_one_line(
 )
 def test_the_plugin_alone_says_what_it_wants(tmp_path: Path, words: list[str], says: str) -> None:
     command = ["nbdkit", "-f", "-U", str(tmp_path / "s"), str(PLUGIN), *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    done = ran(*command, timeout=200)
     assert done.returncode == 1
     assert says in done.stderr
 

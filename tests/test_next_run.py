@@ -6,7 +6,7 @@ from pathlib import Path
 
 import heatsoak
 import pytest
-from command import complaint, heatsoak_here
+from command import complaint, done_here, heatsoak_here
 from heatsoak.protocol import Protocol, load
 from heatsoak.recording import InMemoryRecording, Recording
 from heatsoak.recording.columns import limits_c
@@ -31,8 +31,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         heatsoak.run(SOAK, DRIVE, output=directory / "soak")
         heatsoak.run(STEPS, DRIVE, output=directory / "steps")
         words = ("fit", "soak", "--next", "next.toml", "-o", "twin.toml")
-        done = heatsoak_here(*words, cwd=directory)
-        assert done.returncode == 0, done.stderr
+        done = done_here(*words, cwd=directory)
         (directory / "said").write_text(done.stdout, "utf-8")
 
     return made_once(tmp_path_factory, "thresholds", make)
@@ -77,8 +76,7 @@ def test_the_option_sets_a_simulated_drive(tmp_path: Path, drive: str) -> None:
         'runtime = "2m"\n'
     )
     words = ("run", "soak.toml", "--on", drive, "--tmt1", "55", "-o", "out", "--format", "json")
-    done = heatsoak_here(*words, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done_here(*words, cwd=tmp_path)
     assert onset_c(heatsoak.open(tmp_path / "out")) == pytest.approx(55, abs=2)
 
 

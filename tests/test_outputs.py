@@ -25,7 +25,7 @@ from unittest.mock import patch
 import heatsoak
 import pytest
 import tiny
-from command import complaint, heatsoak_here
+from command import complaint, done_here, heatsoak_here, ran
 from compared import falling, run
 from documented import table
 from heatsoak import writing
@@ -302,8 +302,7 @@ def test_a_full_disk_is_said_in_a_line_and_is_no_obstacle_later(ground: Path) ->
             assert not left_in(disk), name
         taken.unlink()
         for name in WRITERS.keys() - {"sensors"}:  # which are served for ever
-            done = heatsoak_here(*words_of(name), cwd=ground)
-            assert done.returncode == 0, done.stderr
+            done_here(*words_of(name), cwd=ground)
 
 
 def test_runs_at_once_that_all_find_a_full_disk_leave_no_directory(tmp_path: Path) -> None:
@@ -344,9 +343,7 @@ def stopped_at(cwd: Path, name: str, words: str, module: str, function: str, cal
     code = STOPPED_AT.format(
         module=module, function=function, call=call, name=name, words=words.split()
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, check=False
-    )
+    done = ran(sys.executable, "-c", code, cwd=cwd)
     assert (done.returncode, done.stdout) == (130, "")
     return done.stderr.splitlines()[-1]
 

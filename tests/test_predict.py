@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from command import complaint, heatsoak_here
+from command import complaint, heatsoak_here, json_here
 from heatsoak import catalog, words
 from heatsoak.analysis import analyze
 from heatsoak.catalog.left_out import fitted_numbers
@@ -34,9 +34,7 @@ steps = [
 
 
 def predicted(*words: str, cwd: Path) -> dict[str, Any]:
-    done = heatsoak_here("predict", *words, "--format", "json", cwd=cwd)
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
+    found: dict[str, Any] = json_here("predict", *words, cwd=cwd)
     return found
 
 

@@ -68,30 +68,14 @@ runtime = "5s"
 WRITES = """
 schema = 1
 name = "writes"
-[[steps]]
-name = "write"
-rw = "write"
-bs = "128k"
-iodepth = 32
-runtime = "30s"
-[[steps]]
-name = "at-once"
-only_if_drop_in = "write"
-rw = "write"
-bs = "128k"
-iodepth = 32
-runtime = "5s"
-[[steps]]
-kind = "purge"
-only_if_drop_in = "write"
-[[steps]]
-name = "purged"
-only_after = "purge"
-only_if_drop_in = "write"
-rw = "write"
-bs = "128k"
-iodepth = 32
-io_size = "1GB"
+steps = [
+  { name = "write", rw = "write", bs = "128k", iodepth = 32, runtime = "30s" },
+  { name = "at-once", only_if_drop_in = "write", rw = "write", bs = "128k", iodepth = 32, \
+runtime = "5s" },
+  { kind = "purge", only_if_drop_in = "write" },
+  { name = "purged", only_after = "purge", only_if_drop_in = "write", rw = "write", bs = "128k", \
+iodepth = 32, io_size = "1GB" },
+]
 """
 
 

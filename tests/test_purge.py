@@ -11,7 +11,7 @@ from shlex import quote
 import loop_drive
 import nvme_controller
 import pytest
-from command import heatsoak_here
+from command import done_here, heatsoak_here
 from heatsoak.bench import places
 from heatsoak.bench.places import wait_for_sanitize
 from heatsoak.errors import RefusedError, ToolError, UsageError
@@ -329,6 +329,5 @@ def test_what_is_not_a_drive_is_purged_in_the_one_way_that_it_has(tmp_path: Path
         'name = "purged"\n[[steps]]\nkind = "purge"\nmethod = "format"\n'
         '[[steps]]\nname = "r"\nrw = "read"\nruntime = 1\n'
     )
-    done = heatsoak_here("run", str(path), "--on", str(tmp_path), "-o", "r", cwd=tmp_path)
-    assert done.returncode == 2
+    done = done_here("run", str(path), "--on", str(tmp_path), "-o", "r", cwd=tmp_path, code=2)
     assert "method 'format'" in done.stderr

@@ -9,6 +9,7 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 import slurm
 import yaml
@@ -34,11 +35,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HEATSOAK_RACK", str(tmp_path / "home"))
     (tmp_path / "short.toml").write_text(SHORT)
     (tmp_path / "once.toml").write_text(FILL_ONCE)
-    program = tmp_path / "bin" / "heatsoak"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m heatsoak "$@"\n')
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}:{Path(sys.executable).parent}", prepend=":")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "heatsoak").symlink_to(forked.program())
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{Path(sys.executable).parent}", prepend=":")
     return tmp_path
 
 
@@ -98,7 +97,7 @@ def test_all_drives_of_a_file_are_tested_together(place: Path) -> None:
 @needs("nbdkit", "fio")
 @pytest.mark.slow
 def test_what_is_told_of_a_test_is_told_of_its_newest_attempt(place: Path) -> None:
-    with counting_drive(place / "drive", 2, 256) as drive:
+    with counting_drive(place / "drive", 8, 256) as drive:
         words = ("start", "monday", "once.toml", "--on", drive.uri, "--erase", drive.erase_id)
         asked(place, *words)
         (kept,) = kept_tests("monday")
@@ -118,7 +117,7 @@ def test_what_is_told_of_a_test_is_told_of_its_newest_attempt(place: Path) -> No
         assert until(lambda: kept.process() is None)
         (row,) = asked(place, "status", "monday", code=3)
         assert (row["state"], row["attempt"]) == ("cut", 2)
-        set_rate(drive.rate, 100)
+        set_rate(drive.rate, 400)
         (row,) = asked(place, *words, "--resume", "--wait")
         assert (row["state"], row["attempt"]) == ("finished", 3)
         assert drive.is_whole
@@ -165,7 +164,7 @@ def test_what_cannot_be_asked_is_one_line(place: Path) -> None:
 def test_a_host_s_tests_are_metrics(place: Path) -> None:
     asked(place, "start", "monday", "short.toml", "--on", DRIVES[0], "--wait")
     words = ("rack", "host", "metrics", "--host", "b1")
-    with counting_drive(place / "drive", 2, 256) as drive:
+    with counting_drive(place / "drive", 8, 256) as drive:
         on = ("--on", drive.uri, "--erase", drive.erase_id)
         asked(place, "start", "monday", "once.toml", *on)
         found: dict[tuple[str, ...], float] = {}

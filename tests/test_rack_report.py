@@ -164,18 +164,15 @@ def test_tests_without_a_recording_do_not_pass(tmp_path: Path) -> None:
     add_test(tmp_path, host="b1", on="S01", state="finished", directory="b1/S01")
     refused = {"state": "refused", "why": "it is mounted", "directory": None}
     add_test(tmp_path, host="b3", on="S99\x1b[31m", labels={"slot": "2"}, **refused)
-    done = heatsoak_here("rack", "report", str(tmp_path), cwd=tmp_path)
-    assert done.returncode == 0
+    done = done_here("rack", "report", str(tmp_path), cwd=tmp_path)
     assert done.stdout.startswith("8 of 9 drives pass; S99\\x1b[31m (host b3, slot 2): refused: ")
     assert "\x1b" not in done.stdout
-    limited = heatsoak_here("rack", "report", ".", "--fail-on", "throttle", cwd=tmp_path)
-    assert limited.returncode == 1
+    done_here("rack", "report", ".", "--fail-on", "throttle", cwd=tmp_path, code=1)
     add_test(tmp_path, host="b1", on="S77", state="finished", directory="b1/S77")
     whys = [one.why for one in judged(tmp_path).drives if not one.passes]
     assert ["lost: its recording is not there"] in whys
     (tmp_path / "b1" / "S02" / "0" / "recording.json").write_text("{")
-    damaged = heatsoak_here("rack", "report", ".", cwd=tmp_path)
-    assert damaged.returncode == 3
+    damaged = done_here("rack", "report", ".", cwd=tmp_path, code=3)
     assert "left out" in damaged.stderr
     assert "damaged" in damaged.stdout
 
@@ -213,8 +210,7 @@ def test_results_as_a_table_and_for_build_servers(rack: Path, tmp_path: Path) ->
     assert shown.count("host b") == 1 + 8  # the slow one in the first sentence, and eight rows
     assert "and 8 more: -o FILE.csv has all" in shown
     for name in ("all.csv", "all.xml", "all.md", "all.jsonl"):
-        done = heatsoak_here("rack", "report", str(rack), "-o", name, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        done = done_here("rack", "report", str(rack), "-o", name, cwd=tmp_path)
         assert done.stdout.startswith(shown.split("\n\n")[0])
         assert "Passes?" not in done.stdout
     lines = (tmp_path / "all.md").read_text().split("\n")
@@ -322,12 +318,10 @@ def test_a_protocol_run_on_simulated_drives_is_judged(
         labels = {"host": host, "slot": slot, "serial": serial}
         words = [word for key, value in labels.items() for word in ("--set", f"{key}={value}")]
         place = f"rack/{host}/{serial}"
-        done = heatsoak_here(
+        done = done_here(
             "run", "tiny.toml", "--on", "sim:drive.toml", *words, "-o", place, cwd=tmp_path
         )
-        assert done.returncode == 0, done.stderr
-    done = heatsoak_here("rack", "report", "rack", "-o", "rack.html", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = done_here("rack", "report", "rack", "-o", "rack.html", cwd=tmp_path)
     # three seconds are too short to show throttling
     assert done.stdout.startswith("None of 8 drives pass; D2 (host h1, slot 2): ")
     assert "7 are open: D1 (host h1, slot 1), " in done.stdout.split("\n")[0]

@@ -1,7 +1,6 @@
 """``lab reproduce``: the table, and what it takes out of recordings whose truth is known."""
 
 import json
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from command import complaint, heatsoak_here
+from command import complaint, heatsoak_here, json_here, ran
 from heatsoak import catalog, protocol
 from heatsoak.analysis import analyze
 from heatsoak.analysis.judge import judge
@@ -43,9 +42,7 @@ KEYS = {
 
 
 def rows_of(*words: str, cwd: Path) -> list[dict[str, Any]]:
-    done = heatsoak_here("lab", "reproduce", *words, "--format", "json", cwd=cwd)
-    assert done.returncode == 0, done.stderr
-    rows: list[dict[str, Any]] = json.loads(done.stdout)
+    rows: list[dict[str, Any]] = json_here("lab", "reproduce", *words, cwd=cwd)
     return rows
 
 
@@ -239,9 +236,7 @@ def test_it_works_where_linux_only_modules_are_missing(tmp_path: Path, small: Pa
     words = ["heatsoak", "lab", "reproduce", "--drive", str(small), "--only", CHEAP]
     words += ["--format", "json"]
     code = hidden + f"from heatsoak.cli import main; sys.argv = {words}; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = ran(sys.executable, "-c", code, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert len(json.loads(done.stdout)) == 1
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from command import complaint, heatsoak_here
+from command import complaint, done_here, heatsoak_here, json_here
 from heatsoak import catalog
 from heatsoak.errors import UsageError
 from heatsoak.recording import find_recordings
@@ -28,9 +28,7 @@ UNITS = ("s", "c", "k", "w", "gb", "mb_s", "x", "pct")
 
 
 def rows_of(*words: str, cwd: Path) -> list[dict[str, Any]]:
-    done = heatsoak_here(*SET, *words, "--format", "json", cwd=cwd)
-    assert done.returncode == 0, done.stderr
-    rows: list[dict[str, Any]] = json.loads(done.stdout)
+    rows: list[dict[str, Any]] = json_here(*SET, *words, cwd=cwd)
     return rows
 
 
@@ -109,8 +107,7 @@ def test_a_row_is_what_the_drive_reported_in_the_recording_that_is_kept(tmp_path
 @pytest.mark.slow
 def test_the_table_says_how_many_figures_are_of_other_drives(tmp_path: Path) -> None:
     words = ("--drive", "samsung-950-pro-256", "--only", "950pro256", "--min-figures", "2")
-    done = heatsoak_here(*SET, *words, cwd=tmp_path)
-    assert done.returncode == 1, done.stderr
+    done = done_here(*SET, *words, cwd=tmp_path, code=1)
     assert "1 of 1 counted rows hold (1 of 1 known)" in done.stdout
     without = len(FIGURES) - len(MEASURED)
     (line,) = [line for line in done.stdout.splitlines() if "does not have" in line]

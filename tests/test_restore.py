@@ -10,7 +10,7 @@ from pathlib import Path
 
 import nvme_controller
 import pytest
-from command import complaint, heatsoak_here
+from command import complaint, done_here, heatsoak_here, json_here
 from damage import DAMAGE
 from guarded import Drive, Machine, drives_in, needs_loop
 from heatsoak.recording import Recording
@@ -145,8 +145,7 @@ def test_what_was_left_is_only_reported_with_the_command_that_restores_it(
     bench: Bench, words: tuple[str, ...]
 ) -> None:
     named = [str(bench.drive.node) if word == "MINE" else word for word in words]
-    done = heatsoak_here(*named, cwd=bench.directory)
-    assert done.returncode == 0
+    done = done_here(*named, cwd=bench.directory)
     for serial in ("MINE-1", "OTHER-2"):
         assert any(serial in line and COMMAND in line for line in done.stderr.splitlines())
     assert bench.controller.done == []
@@ -156,8 +155,7 @@ def test_what_was_left_is_only_reported_with_the_command_that_restores_it(
 @needs_loop
 def test_a_run_that_may_write_restores_what_was_left_on_its_own_drive_only(bench: Bench) -> None:
     words = ("run", "write.toml", "--on", str(bench.drive.node), "--erase", "MINE-1", "-o", "r")
-    done = heatsoak_here(*words, cwd=bench.directory)
-    assert done.returncode == 0, done.stderr
+    done_here(*words, cwd=bench.directory)
     assert bench.controller.tmt == BEFORE
     assert not bench.file("MINE-1").exists()
     assert bench.file("OTHER-2").exists()
@@ -170,31 +168,26 @@ def test_a_run_that_may_write_restores_what_was_left_on_its_own_drive_only(bench
 def test_a_run_that_is_refused_or_only_reads_puts_nothing_back(bench: Bench) -> None:
     on = ("--on", str(bench.drive.node))
     complaint(heatsoak_here("run", "write.toml", *on, "-o", "a", cwd=bench.directory), 4)
-    done = heatsoak_here("run", "read.toml", *on, "-o", "b", cwd=bench.directory)
-    assert done.returncode == 0, done.stderr
+    done_here("run", "read.toml", *on, "-o", "b", cwd=bench.directory)
     (bench.directory / "place").mkdir()
     (bench.directory / "file.toml").write_text(
         'name = "file"\nfile_size = "4m"\n[[steps]]\nname = "w"\nrw = "write"\nio_size = "1m"\n'
     )
     words = ("run", "file.toml", "--on", "place", "-o", "c")
-    done = heatsoak_here(*words, cwd=bench.directory)
-    assert done.returncode == 0, done.stderr
+    done_here(*words, cwd=bench.directory)
     assert bench.controller.done == []
 
 
 @needs_loop
 def test_restore_puts_back_what_was_left_and_says_what_is_still_left(bench: Bench) -> None:
-    done = heatsoak_here("list", "drives", "--restore", "--format", "json", cwd=bench.directory)
-    assert done.returncode == 3
-    rows = json.loads(done.stdout)
+    rows = json_here("list", "drives", "--restore", cwd=bench.directory, code=3)
     assert [row["is_left"] for row in rows] == [False, True]
     assert "were restored" in rows[0]["said"]
     assert "OTHER-2" in rows[1]["said"]
     assert bench.controller.tmt == BEFORE
     assert list(bench.state.iterdir()) == [bench.file("OTHER-2")]
     bench.file("OTHER-2").unlink()
-    done = heatsoak_here("list", "drives", "--restore", cwd=bench.directory)
-    assert done.returncode == 0
+    done = done_here("list", "drives", "--restore", cwd=bench.directory)
     assert done.stdout.splitlines() == ["nothing to restore: no killed run left anything changed"]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import tiny
-from command import complaint, heatsoak_here
+from command import complaint, done_here, heatsoak_here, json_here
 from compared import falling, run, steady
 from heatsoak.cli.overview import NAMES
 from schema_check import complaints
@@ -17,16 +17,13 @@ CHEAP = "px1.capture_4k60_sustained"
 
 
 def schema_of(name: str, cwd: Path) -> dict[str, Any]:
-    done = heatsoak_here("lab", "schema", name, cwd=cwd)
-    assert done.returncode == 0, done.stderr
+    done = done_here("lab", "schema", name, cwd=cwd)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
 def document_of(*words: str, cwd: Path) -> Any:
-    done = heatsoak_here(*words, "--format", "json", cwd=cwd)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json_here(*words, cwd=cwd)
 
 
 @pytest.fixture(scope="module")

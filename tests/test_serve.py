@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 import pytest
 from browsed import Opened
-from command import complaint, heatsoak_here
+from command import complaint, heatsoak_here, ran
 from heatsoak.protocol import Protocol
 from heatsoak.recording import Recording, RecordingWriter
 from heatsoak.report.page.html import Bundle
@@ -626,7 +626,7 @@ def test_a_socket_is_of_its_user_alone_and_goes_with_the_server(shown: Path) -> 
         assert f"--socket {path}: cannot listen on it: " in line
         if os.geteuid() == 0:
             words = as_other_user(sys.executable, "-c", CONNECT, str(path), sees=[shown])
-            done = subprocess.run(words, capture_output=True, text=True, check=False, cwd="/")
+            done = ran(*words, cwd="/")
             assert "PermissionError" in done.stderr
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=200) == 0

@@ -10,6 +10,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from command import ran
 
 ROOT = Path(__file__).resolve().parent.parent
 _BUILD = "import sys, heatsoak_build; heatsoak_build.build_sdist(sys.argv[1])"
@@ -21,7 +22,7 @@ def backend(code: str, *words: str) -> None:
     env = {"PYTHONPATH": str(ROOT / "build_backend"), "PATH": _path()}
     env["SOURCE_DATE_EPOCH"] = "1700000000"
     line = [sys.executable, "-c", code, *words]
-    done = subprocess.run(line, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    done = ran(*line, cwd=ROOT, env=env)
     assert done.returncode == 0, done.stderr
 
 
@@ -49,7 +50,7 @@ def _path() -> str:
 
 def _tracked(*folders: str) -> set[str]:
     words = ["git", "ls-files", "--", *folders]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = ran(*words, cwd=ROOT)
     if done.returncode != 0:
         pytest.skip("not a checkout")
     return set(done.stdout.splitlines())
@@ -66,7 +67,7 @@ def test_it_holds_every_file_of_the_program_as_cargo_finds_it(tmp_path: Path) ->
 
     # cargo finds every crate in it, and its lock file fits
     words = ["cargo", "metadata", "--no-deps", "--offline", "--locked", "--format-version=1"]
-    done = subprocess.run(words, cwd=root, capture_output=True, text=True, check=False)
+    done = ran(*words, cwd=root)
     assert done.returncode == 0, done.stderr
     here = {path.parent.name for path in ROOT.glob("crates/*/Cargo.toml")}
     packages = json.loads(done.stdout)["packages"]

@@ -1,12 +1,14 @@
 """The house holds its size, and names in it say what things are."""
 
 import ast
+import gc
 import importlib.util
 import re
 import subprocess
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -40,6 +42,20 @@ def _shape() -> Any:
 
 
 SHAPE = _shape()
+
+
+@cache
+def nodes_of(path: Path) -> Sequence[ast.AST]:
+    """Return all of a module's tree, which several tests look through, walked once."""
+    return [*ast.walk(SHAPE.tree_of(path))]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_collecting() -> Iterator[None]:
+    """Trees of all sources are kept, and looked through for garbage again and again otherwise."""
+    gc.disable()
+    yield
+    gc.enable()
 
 
 def _sources(*roots: str) -> Iterator[Path]:
@@ -96,9 +112,9 @@ def test_a_public_class_has_a_name_of_its_own() -> None:
     assert not shared, f"rename one of each: {shared}"
 
 
-def _bound(tree: ast.Module) -> Iterator[tuple[str, str]]:
+def _bound(path: Path) -> Iterator[tuple[str, str]]:
     """Names that a module gives to things, and what of heatsoak each is."""
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         match node:
             case (
                 ast.Name(id=name, ctx=ast.Store())
@@ -117,18 +133,18 @@ def _bound(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 def test_who_takes_many_names_of_a_module_takes_the_module() -> None:
     modules = SHAPE.modules_of(ROOT)
-    bound = {name: set(_bound(SHAPE.tree_of(path))) for name, path in modules.items()}
+    bound = {name: set(_bound(path)) for name, path in modules.items()}
     many = []
     for name, path in modules.items():
-        tree = SHAPE.tree_of(path)
-        offered = [ast.unparse(node) for node in tree.body if "__all__" in ast.unparse(node)]
+        stated = [ast.unparse(n) for n in SHAPE.tree_of(path).body if isinstance(n, ast.Assign)]
+        offered = [text for text in stated if "__all__" in text]
         typed = {
             inner
-            for node in ast.walk(tree)
+            for node in nodes_of(path)
             if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
             for inner in ast.walk(node)
         }
-        for node in ast.walk(tree):
+        for node in nodes_of(path):
             if not isinstance(node, ast.ImportFrom) or node in typed:
                 continue
             names = {alias.name for alias in node.names} - {
@@ -172,7 +188,7 @@ def test_nothing_is_written_but_through_one_door() -> None:
         f"{name}:{node.lineno}: {ast.unparse(node)[:60]}"
         for path in _sources("python/heatsoak")
         if (name := path.relative_to(ROOT).as_posix()) not in DOORS
-        for node in ast.walk(SHAPE.tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.Call) and opens_to_write(node)
     ]
     assert not found, "\n".join(["these write without heatsoak.writing:", *found])

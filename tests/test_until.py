@@ -10,7 +10,7 @@ from pathlib import Path
 from subprocess import DEVNULL, Popen
 
 import pytest
-from command import complaint, heatsoak_here
+from command import complaint, done_here, heatsoak_here
 from counted_disk import CountedDisk
 from heatsoak.bench.falls import FallOptions, read_limit
 from heatsoak.bench.watch import DriveWatch
@@ -119,11 +119,12 @@ def test_a_real_load_that_falls_ends_a_watch_of_its_drive(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_run_stops_where_heat_makes_it_fall_and_keeps_what_it_saw(tmp_path: Path) -> None:
+def test_a_run_stops_where_heat_makes_it_fall_and_keeps_what_it_saw(
+    tmp_path: Path, small_drive: Path
+) -> None:
     cell = "--set slot=bottom --set gpus=2 --set gpu_load=loaded"
-    words = f"run puget --on sim:samsung-950-pro-512 {cell} --stop-at throttle -o r".split()
-    done = heatsoak_here(*words, "--on-fall", "tee claim.json", cwd=tmp_path)
-    assert done.returncode == 1
+    words = f"run puget --on sim:{small_drive} {cell} --stop-at throttle -o r".split()
+    done = done_here(*words, "--on-fall", "tee claim.json", cwd=tmp_path, code=1)
     assert "exit code 1: --stop-at throttle: 'sequential-read' fell by" in done.stderr
     assert done.stdout.startswith("Heat throttles the drive")
     stopped = Recording.open(tmp_path / "r")

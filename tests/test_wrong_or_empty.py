@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import tiny
-from command import complaint, heatsoak, heatsoak_here
+from command import complaint, done_here, heatsoak, heatsoak_here
 from made_recording import remake
 from streams import ASCII_ONLY, InAscii, Streams
 
@@ -27,8 +27,7 @@ def ground(small_drive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "log.csv").write_text(TABLE)
     (root / "warm.csv").write_text(WARMTH)
     shutil.copy(small_drive, root / "small.toml")
-    done = heatsoak_here("run", "tiny.toml", "--on", "sim:small.toml", "-o", "rec", cwd=root)
-    assert done.returncode == 0, done.stderr
+    done_here("run", "tiny.toml", "--on", "sim:small.toml", "-o", "rec", cwd=root)
     return root
 
 
@@ -113,8 +112,7 @@ def test_an_option_that_some_of_several_logs_follow_is_accepted(
         (rec, log, warm, "--shift", "1"),
         (rec, log, "--separate"),
     ):
-        done = heatsoak_here("analyze", *words, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        done_here("analyze", *words, cwd=tmp_path)
 
 
 @pytest.mark.parametrize("damage", ["recording.json", "samples.parquet"])
@@ -134,8 +132,7 @@ def test_one_broken_recording_of_several_is_named_and_the_rest_is_used(
         "export all -o new.csv",
         "analyze all --format json",
     ):
-        done = heatsoak_here(*line.split(), cwd=tmp_path)
-        assert done.returncode == 3
+        done = done_here(*line.split(), cwd=tmp_path, code=3)
         (told,) = [said for said in done.stderr.splitlines() if said.startswith("heatsoak: ")]
         assert told.startswith(f"heatsoak: left out: {which}")
         if "-o" in line:

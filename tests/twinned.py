@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import heatsoak
 import pytest
-from command import heatsoak_here
+from command import done_here
 from heatsoak.protocol import Protocol
 from heatsoak.recording import Recording
 from heatsoak.report.page.contract import Page
@@ -71,8 +71,7 @@ class Twinned:
 
         def make(directory: Path) -> None:
             words = ("fit", *TWINS[name], "-o", str(directory / "twin.toml"))
-            done = heatsoak_here(*words, cwd=self.directory)
-            assert done.returncode == 0, done.stderr
+            done = done_here(*words, cwd=self.directory)
             (directory / "said").write_text(done.stdout)
 
         return made_once(self.factory, f"twinned-{name}", make) / "twin.toml"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from command import heatsoak_here
+from command import done_here, json_here
 from heatsoak.analysis.cause.weigh import table
 from heatsoak.catalog import load_drive
 from made_recording import remake
@@ -31,9 +31,9 @@ def write_log(path: Path, model: str, onset_s: float, temp_c: Array | None = Non
 
 def judged(what: str, path: Path) -> dict[str, Any]:
     """The first episode that is found."""
-    done = heatsoak_here("analyze", what, "--format", "json", cwd=path)
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)["recordings"][0]["steps"][0]["episodes"][0]
+    found: dict[str, Any] = json_here("analyze", what, cwd=path)["recordings"][0]["steps"][0][
+        "episodes"
+    ][0]
     return found
 
 
@@ -89,8 +89,7 @@ def test_a_fall_far_below_that_temperature_is_less_likely_heat(tmp_path: Path) -
 
 def test_of_a_simulated_drive_the_judge_is_told_nothing(tmp_path: Path) -> None:
     write_log(tmp_path, KNOWN, CACHE_GB * 1e3 / FULL, warming(CACHE_GB * 1e3 / FULL, 82))
-    done = heatsoak_here("import", "log.csv", "-o", "taken", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done_here("import", "log.csv", "-o", "taken", cwd=tmp_path)
     (meta,) = tmp_path.rglob("recording.json")
     assert len(said_of_catalog(judged("taken", tmp_path))) == 2
     kept = json.loads(meta.read_text())

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from command import heatsoak_here
+from command import done_here, heatsoak_here
 from heatsoak.analysis import StepFindings, analyze
 from made_recording import Array, held, judged, make_recording, sampled
 
@@ -151,8 +151,7 @@ def test_a_reference_counts_by_its_option_and_what_is_none_is_refused(tmp_path: 
         ("note.txt", "note.txt: is not in a format"),
         ("none", "none"),
     ):
-        wrong = heatsoak_here("analyze", "slow", "--reference", name, cwd=tmp_path)
-        assert wrong.returncode == 2
+        wrong = done_here("analyze", "slow", "--reference", name, cwd=tmp_path, code=2)
         assert why in wrong.stderr
         assert len(wrong.stderr.splitlines()) == 1
     # before hours of a test, not after it

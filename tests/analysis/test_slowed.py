@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from command import heatsoak_here
+from command import done_here, heatsoak_here
 from compared import run
 from heatsoak.analysis import StepFindings, analyze
 from heatsoak.recording import Recording
@@ -75,8 +75,7 @@ def test_a_step_is_judged_by_how_the_step_before_it_ended(
 
 def test_the_findings_say_that_it_throttles_from_its_start_and_why(tmp_path: Path) -> None:
     make_recording(tmp_path / "r", pl.concat([throttled_fill(), SLOWED]), **WRITES)
-    done = heatsoak_here("analyze", "r", "--fail-on", "throttle", cwd=tmp_path)
-    assert done.returncode == 1
+    done = done_here("analyze", "r", "--fail-on", "throttle", cwd=tmp_path, code=1)
     assert "right after 'fill'" in " ".join(done.stdout.split())
     head = page_of([Recording.open(tmp_path / "r")]).headline
     assert head.tone == "bad"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import tiny
-from command import done_here
+from command import done_here, ran
 from heatsoak.recording import Recording
 from streams import Streams, call_on
 
@@ -20,7 +20,7 @@ FULL = "heatsoak: standard output: cannot be written: No space left on device"
 def shell(line: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run a line of bash, whose exit code is that of the first command in a pipe that failed."""
     words = ["bash", "-o", "pipefail", "-c", re.sub(r"(?<!\S)heatsoak(?= )", _HEATSOAK, line)]
-    return subprocess.run(words, cwd=cwd, capture_output=True, text=True, check=False, timeout=280)
+    return ran(*words, cwd=cwd, timeout=280)
 
 
 @pytest.fixture(scope="module")

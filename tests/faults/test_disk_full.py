@@ -150,13 +150,11 @@ def test_a_rack_whose_host_has_no_room_left_says_so_and_keeps_what_there_is(
         'name = "long"\n[[steps]]\nname = "read"\nrw = "read"\nbs = "128k"\nruntime = "60m"\n'
     )
     start = ("rack", "host", "start", "full", str(long), "--wait")
-    done = heatsoak_here(*start, "--on", "sim:samsung-950-pro-512", cwd=tmp_path)
-    assert done.returncode == 3
+    done = done_here(*start, "--on", "sim:samsung-950-pro-512", cwd=tmp_path, code=3)
     (test,) = json.loads(done.stdout)["tests"]
     assert test["state"] == "failed"
     assert "No space left on device: free some space there" in test["why"]
-    collect = heatsoak_here("rack", "host", "collect", "full", "-o", "out", cwd=tmp_path)
-    assert collect.returncode == 3
+    collect = done_here("rack", "host", "collect", "full", "-o", "out", cwd=tmp_path, code=3)
     (collected,) = json.loads(collect.stdout)["tests"]
     assert Recording.open(tmp_path / collected["directory"]).meta.status == "failed"
 

@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from command import heatsoak_here
+from command import done_here, heatsoak_here
 from heatsoak.errors import HeatsoakError
 from heatsoak.rack.state import load_listed
 from law import breach, within
@@ -238,8 +238,7 @@ def ground(small_drive_text: str, tmp_path_factory: pytest.TempPathFactory) -> P
             "sweep grid.toml -o swept --draws 1 -j 1",
             "history rack -o history.parquet",
         ):
-            done = heatsoak_here(*words.split(), cwd=root)
-            assert done.returncode == 0, done.stderr
+            done_here(*words.split(), cwd=root)
         shutil.rmtree(root / "heated")
 
     return made_once(tmp_path_factory, "ground of files", make)

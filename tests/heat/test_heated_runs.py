@@ -126,8 +126,7 @@ def test_heat_that_does_not_start_ends_the_run_before_anything_is_measured(tmp_p
     name = protocol(
         tmp_path, f'[[heat]]\nsource = "command"\ncommand = "{quote(str(script))} --all"\n'
     )
-    done = heatsoak_here("run", name, "--on", "place", "-o", "r", cwd=tmp_path)
-    assert done.returncode == 3
+    done = done_here("run", name, "--on", "place", "-o", "r", cwd=tmp_path, code=3)
     assert "broken ended with exit code 19: no card found" in done.stderr
     assert kinds(tmp_path / "r") == []
     assert list((tmp_path / "place").iterdir()) == []

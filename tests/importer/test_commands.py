@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import complaint, heatsoak_here
+from command import complaint, done_here, heatsoak_here, json_here
 
 NOON = 1_800_000_000
 
@@ -25,9 +25,7 @@ def logs(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_logs_of_the_same_hour_are_judged_together(logs: Path) -> None:
-    done = heatsoak_here("analyze", "load.csv", "heat.csv", "--format", "json", cwd=logs)
-    assert done.returncode == 0, done.stderr
-    (recording,) = json.loads(done.stdout)["recordings"]
+    (recording,) = json_here("analyze", "load.csv", "heat.csv", cwd=logs)["recordings"]
     (step,) = recording["steps"]
     (episode,) = step["episodes"]
     assert episode["onset_s"] == pytest.approx(600, abs=2)
@@ -40,9 +38,7 @@ def test_logs_of_the_same_hour_are_judged_together(logs: Path) -> None:
 @pytest.mark.slow
 def test_imported_logs_are_recordings_with_labels(logs: Path) -> None:
     words = ("import", "load.csv", "heat.csv", "-o", "kept", "--set", "heatsink=none")
-    done = heatsoak_here(*words, "--format", "json", cwd=logs)
-    assert done.returncode == 0, done.stderr
-    (row,) = json.loads(done.stdout)
+    (row,) = json_here(*words, cwd=logs)
     assert row["conditions"] == {"heatsink": "none"}
     assert any(name.startswith("temp_c.") for name in row["columns"])
     judged = heatsoak_here("analyze", "kept", "--format", "json", cwd=logs)
@@ -53,16 +49,14 @@ def test_imported_logs_are_recordings_with_labels(logs: Path) -> None:
 
 @pytest.mark.slow
 def test_files_that_are_to_stay_apart_are_several_recordings(logs: Path) -> None:
-    done = heatsoak_here("import", "load.csv", "heat.csv", "--separate", "-o", "two", cwd=logs)
-    assert done.returncode == 0, done.stderr
+    done_here("import", "load.csv", "heat.csv", "--separate", "-o", "two", cwd=logs)
     assert sorted(path.name[:1] for path in (logs / "two").iterdir()) == ["1", "2"]
 
 
 @pytest.mark.slow
 def test_a_directory_stands_for_its_logs_and_names_what_it_left_out(logs: Path) -> None:
     (logs / "photo.jpg").write_bytes(bytes(range(256)) * 9)
-    done = heatsoak_here("analyze", ".", "--evidence", cwd=logs)
-    assert done.returncode == 0, done.stderr
+    done = done_here("analyze", ".", "--evidence", cwd=logs)
     assert "photo.jpg" in done.stdout
 
 

@@ -88,11 +88,12 @@ def _same(one: list[Log], other: list[Log]) -> bool:
     )
 
 
-def test_line_ends_encodings_and_packing_change_nothing() -> None:
+@pytest.mark.parametrize("ways", [2, pytest.param(4, marks=pytest.mark.long)])
+def test_line_ends_encodings_and_packing_change_nothing(ways: int) -> None:
     for number, (name, data) in enumerate(SAMPLES):
         original = read(Source.of_bytes(name, data))
         # each file in some of these ways, each text in one
-        for at in range(number, number + (4 if number < len(FILES) else 1)):
+        for at in range(number, number + (ways if number < len(FILES) else 1)):
             change = HARMLESS[3 * at % len(HARMLESS)]
             packs = change in (gzip.compress, lzma.compress)
             if not data.startswith(b"\x1f\x8b") if packs else _is_text(data):
@@ -143,11 +144,12 @@ def _check_damaged(name: str, data: bytes) -> None:
 
 
 @pytest.mark.slow
-def test_damage_is_read_around_or_said_in_one_line(seed: int) -> None:
+@pytest.mark.parametrize("count", [2, pytest.param(6, marks=pytest.mark.long)])
+def test_damage_is_read_around_or_said_in_one_line(count: int, seed: int) -> None:
     for number, (name, data) in enumerate(SAMPLES):
         chance = random.Random(f"{seed} {number} {name}")
         damaged = _damages(data, chance)
-        for each in chance.sample(damaged, 6 if number < len(FILES) else 1):
+        for each in chance.sample(damaged, count if number < len(FILES) else 1):
             _check_damaged(name, each)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from command import heatsoak_here
+from command import done_here, heatsoak_here
 from heatsoak.analysis import analyze
 from heatsoak.errors import UsageError
 from heatsoak.importer import with_meter
@@ -127,8 +127,7 @@ def test_a_log_without_a_clock_is_refused_without_a_shift(
     rows = [f"{t - late_s:.1f},{w:.3f}" for t, w in zip(times, drawn_w(times, BUSY), strict=True)]
     file = write(tmp_path / "m.csv", "time_s,W", rows)
     words = ("analyze", str(recording.path), "--power", str(file))
-    done = heatsoak_here(*words, cwd=tmp_path)
-    assert done.returncode == 2
+    done = done_here(*words, cwd=tmp_path, code=2)
     assert len(done.stderr.splitlines()) == 1
     assert "no common clock" in done.stderr
     assert "--shift SECONDS" in done.stderr
@@ -202,6 +201,5 @@ def test_import_into_a_recording_keeps_both(
     (found,) = analyze([new]).recordings
     assert found.steps[0].energy_j == pytest.approx(360, rel=0.02)
     assert found.steps[0].mean_mb_s == analyze([recording]).recordings[0].steps[0].mean_mb_s
-    again = heatsoak_here(*words, cwd=tmp_path)
-    assert again.returncode == 2
+    again = done_here(*words, cwd=tmp_path, code=2)
     assert "already exists" in again.stderr

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from command import complaint, heatsoak_here
+from command import complaint, done_here, heatsoak_here
 from heatsoak.errors import UsageError
 from heatsoak.ranges import Range
 from heatsoak.report.page.contract import CoolingMap, Page, TwinSection
@@ -153,8 +153,7 @@ def test_a_twin_that_never_throttled_has_no_map_and_no_limit(twinned: "Twinned")
 
 def test_the_command_writes_the_page(twinned: "Twinned", tmp_path: Path) -> None:
     words = ("cold", "--twin", str(twinned.path("cold_twin")), "-o", str(tmp_path / "x.html"))
-    done = heatsoak_here("report", *words, cwd=twinned.directory)
-    assert done.returncode == 0, done.stderr
+    done_here("report", *words, cwd=twinned.directory)
     assert "So there is no map" in (tmp_path / "x.html").read_text("utf-8")
 
 

@@ -2,11 +2,11 @@
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from command import ran
 
 WEB = Path(__file__).parents[2] / "web"
 
@@ -16,13 +16,13 @@ def test_the_programs_types_are_those_of_the_report() -> None:
     found = shutil.which("npm")
     if found is None or not (WEB / "node_modules").is_dir():
         pytest.skip("the program's packages are not there: npm ci in web/")
-    done = subprocess.run(
-        [found, "run", "--silent", "contract:check"],
+    done = ran(
+        found,
+        "run",
+        "--silent",
+        "contract:check",
         cwd=WEB,
         env={**os.environ, "PYTHON": sys.executable},
-        text=True,
-        capture_output=True,
         timeout=200,
-        check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
