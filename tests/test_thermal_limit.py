@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from command import heatsoak_here
+from command import heatsoak_here, json_here
 from heatsoak.analysis.limit import Trial, limit_of, limit_text, next_mb_s, trial_of
 from heatsoak.bench.conductor import Conductor
 from heatsoak.bench.plan import turns_of
@@ -88,6 +88,16 @@ def test_a_run_that_was_killed_amid_its_rounds_goes_on_with_the_rate_that_it_wou
     resumed, again = _limit_of(small_drive, path, Past(remake(path, status="running")))
     assert again[:2] == rates[:2]
     assert [e.step for e in resumed.events if e.kind == "step-begin"].count("hold/2") == 1
+
+
+def test_no_stream_begins_that_would_end_too_late(small_drive: Path, tmp_path: Path) -> None:
+    run = ("run", "thermal-limit", "--on", f"sim:{small_drive}@laptop", "--set", "rates.within=2h")
+    planned = json_here(*run, "--dry-run", cwd=tmp_path)[0]["steps"][-1]
+    assert planned["duration_s"] == pytest.approx(3900)
+    (found,) = json_here(*run, "-o", "r", cwd=tmp_path)["recordings"]
+    begun = [e.step for e in Recording.open(tmp_path / "r").events if e.kind == "step-begin"]
+    assert [step for step in begun if step and step.startswith("hold/")] == ["hold/1"]
+    assert "not even 1,500 MB/s was" in found["scores"][0]["why"]
 
 
 def test_rounds_that_seek_a_limit_need_a_stream_with_an_end() -> None:

@@ -173,17 +173,19 @@ class Conductor:
 
     def _take_rounds(self, turn: Turn, rounds: Rounds, decision: probes.Decision | None) -> None:
         """Take rounds until they are steady, or as many as there may be."""
-        index = turn.index
+        index, begun_s = turn.index, self._now_s()
         if self.past is not None and self.past.has_begun(index):
-            self.observer.on_step(index, rounds, self._now_s() - self.past.kept_s(index))
+            begun_s -= self.past.kept_s(index)
+            self.observer.on_step(index, rounds, begun_s)
         else:
             self._begin(turn, decision)
         means = self.prober.mean_iops = []
         seeker = self.prober.seeker = (
             probes.Seeker(rounds.tracks) if rounds.until == "limit" and rounds.tracks else None
         )
-        is_over = False
+        is_over, longest_s, end_s = False, 0.0, begun_s + (rounds.within_s or float("inf"))
         for number in range(1, rounds.at_most + 1):
+            begin_s = self._now_s()
             for planned in rounds.of_round(number):
                 taken = None if self.past is None else self.past.take(index, number)
                 step = planned
@@ -195,7 +197,8 @@ class Conductor:
                     self._relive(step, taken)
             found = judge_tracked(means)
             is_over = found is not None and found.reached if seeker is None else seeker.is_over
-            if is_over:
+            longest_s = max(longest_s, self._now_s() - begin_s)
+            if is_over or (rounds.until and self._now_s() + longest_s > end_s):
                 break
         self.prober.seeker = None
         recorder = self.recorders[0]

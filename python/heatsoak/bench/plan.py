@@ -241,14 +241,17 @@ def typical_plan(protocol: Protocol) -> RunPlan:
 
 def _step(step: Step, target_bytes: int, speeds: AssumedSpeeds, traffic_of: TrafficOf) -> StepPlan:
     parts = [_part(part, target_bytes, speeds, traffic_of) for part in step.parts]
+    most, round_s = step.max_rounds, sum(part.duration_s for part in parts)
+    if step.kind == "rounds" and step.within_s is not None:
+        most = min(most, max(int(step.within_s / round_s), step.min_rounds))
     return StepPlan(
         step,
-        step.max_rounds * sum(part.duration_s for part in parts),
-        step.max_rounds * sum(part.written_bytes for part in parts),
-        step.min_rounds == step.max_rounds and all(part.is_bound for part in parts),
-        step.min_rounds / step.max_rounds,
+        most * round_s,
+        most * sum(part.written_bytes for part in parts),
+        step.min_rounds == most and all(part.is_bound for part in parts),
+        step.min_rounds / most,
         all(part.is_known for part in parts),
-        step.max_rounds * sum(part.moved_bytes for part in parts),
+        most * sum(part.moved_bytes for part in parts),
     )
 
 

@@ -211,9 +211,8 @@ class Prober:
         if rates.end_s - rates.checked_s < max(CHECK_S, CHECK_SHARE * rates.duration_s):
             return False
         rates.checked_s = rates.end_s
-        trial = seeker.judge(rates)
         # what is behind has its whole time: a cache may be folded for most of an hour
-        return trial is not None and trial.is_held and seeker.has_settled()
+        return (trial := seeker.judge(rates)) is not None and trial.is_held and seeker.has_settled()
 
     def end(self, step: Step, *, was_done: bool = True) -> None:
         """A step is over; `was_done` says whether it did what it is for."""

@@ -442,6 +442,8 @@ class Rounds(BaseStep):
             differ by at most 20 % of their average, with a line through them that rises or falls
             by at most 10 %; ``limit`` is the highest rate that the drive holds without end: each
             round runs its tracked step at another rate, until that is held or not.
+        within_s: with `until`, no round begins that would end later, if it takes as long as the
+            longest so far.
         tracks: the step whose mean IOPS have to be steady, or whose rate is sought.
         steps: of one round. A step with a table ``vary`` stands for one for each combination of
             the values in it, which its name may quote in braces.
@@ -453,6 +455,7 @@ class Rounds(BaseStep):
     name: str = Field("rounds", min_length=1, max_length=200)
     at_most: int = Field(ge=1, le=1000)
     until: Literal["steady", "limit"] | None = None
+    within_s: Seconds | None = Field(None, gt=0)
     tracks: str | None = None
     steps: Annotated[list[SingleStep], Field(min_length=1), BeforeValidator(_varied)]
 
@@ -532,7 +535,8 @@ class Rounds(BaseStep):
         if self.until is None:
             return f"{self.at_most} rounds of {count}"
         end = "until steady" if self.until == "steady" else "until its limit is known"
-        return f"at most {self.at_most} rounds of {count}, {end}"
+        within = "" if self.within_s is None else f" in {words.duration_text(self.within_s)}"
+        return f"at most {self.at_most} rounds of {count}{within}, {end}"
 
 
 #: Any step of a protocol.
