@@ -167,18 +167,6 @@ def test_a_watch_ends_when_a_load_of_somebody_else_falls(machine: Machine) -> No
     assert Recording.open(out).meta.status == "finished"
 
 
-def test_a_drive_that_nothing_holds_back_keeps_its_full_speed_for_ever(machine: Machine) -> None:
-    machine.limit(0, FULL_MB_S)
-    out = machine.share / "limit"
-    words = ("run", "thermal-limit", "--on", "/dev/nvme0n1", "--erase", "VM0", "-o", out)
-    short = ("--set", "fold.duration=5s", "--set", "rest.duration=5s", "--set", "hold.runtime=3m")
-    result = heatsoak(machine, *words, *short).wait(2 * START_S)
-    assert result.code == 0, result.err
-    (score,) = analyze([Recording.open(out)]).recordings[0].scores
-    assert score.value == pytest.approx(FULL_MB_S, rel=0.1)
-    assert "holds its full speed for ever" in (out / "events.jsonl").read_text()
-
-
 def documents(text: str) -> list[dict[str, Any]]:
     decoder, found, at = json.JSONDecoder(), [], 0
     while (at := text.find("{", at)) >= 0:
