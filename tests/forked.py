@@ -7,6 +7,7 @@ with the directory, the environment and the streams of who starts it.
 import atexit
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -19,8 +20,7 @@ from tempfile import mkdtemp
 
 from waiting import until
 
-_CLIENT = """#!{python} -IS
-import json, os, socket, sys
+_CLIENT = """import json, os, socket, sys
 with socket.socket(socket.AF_UNIX) as server:
     server.connect({at!r})
     told = json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()
@@ -36,7 +36,9 @@ def program() -> Path:
     """Return a program that does what ``heatsoak`` does; it goes with this process."""
     directory = Path(mkdtemp(dir=os.environ["HEATSOAK_TESTS"]))
     at, client = directory / "socket", directory / "heatsoak"
-    client.write_text(_CLIENT.format(python=sys.executable, at=str(at)))
+    # where the interpreter's path has a space, it cannot be in a first line
+    line = shlex.join([sys.executable, "-ISc", _CLIENT.format(at=str(at))])
+    client.write_text(f'#!/bin/sh\nexec {line} "$@"\n')
     client.chmod(0o755)
     server = subprocess.Popen(
         [sys.executable, __file__, str(at)], stdin=subprocess.DEVNULL, start_new_session=True
