@@ -198,7 +198,7 @@ class Conductor:
             found = judge_tracked(means)
             is_over = found is not None and found.reached if seeker is None else seeker.is_over
             longest_s = max(longest_s, self._now_s() - begin_s)
-            if is_over or (rounds.until and self._now_s() + longest_s > end_s):
+            if is_over or self._now_s() + longest_s > end_s:
                 break
         self.prober.seeker = None
         recorder = self.recorders[0]

@@ -470,6 +470,8 @@ class Rounds(BaseStep):
         if (self.until is None) != (self.tracks is None):
             kind = self.until or "steady"
             raise ValueError(f"until = '{kind}' and tracks, which names a step, need each other")
+        if self.until is None and self.within_s is not None:
+            raise ValueError("within needs until: without it, at_most says how many are taken")
         if self.until is None:
             return self
         if self.until == "steady" and self.at_most < MIN_STEADY_ROUNDS:
